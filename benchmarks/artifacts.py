@@ -10,10 +10,10 @@ from time import perf_counter
 
 from benchmarks.measure import Absent, Effort, take_turns
 from benchmarks.report import Row, compare
-from handrail.artifacts.searching import Pattern, hits
-from handrail.artifacts.store import Artifacts, Text
-from handrail.running.programs import own_programs
-from handrail_files.find import ripgrep
+from handrail.artifacts.line_search import LinePattern, iter_matches
+from handrail.artifacts.store import ArtifactStore, TextArtifact
+from handrail.workers.host_programs import find_own_programs
+from handrail_files.find_tool import find_ripgrep
 
 LINES = 400_000
 
@@ -21,7 +21,7 @@ LINES = 400_000
 async def store(effort: Effort) -> Row:
     """Ten MB of text kept as an artifact, with its kind found."""
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
-        artifacts = Artifacts(Path(folder) / "session")
+        artifacts = ArtifactStore(Path(folder) / "session")
         made = 0
 
         async def ours() -> float:
@@ -45,19 +45,19 @@ async def store(effort: Effort) -> Row:
 
 async def grep(effort: Effort) -> Row:
     """A pattern that few of 400,000 lines fit."""
-    program = ripgrep(own_programs())
+    program = find_ripgrep(find_own_programs())
     if program is None:
         raise Absent("ripgrep is not installed")
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         path = Path(folder) / "text"
         path.write_bytes(_text(LINES))
-        artifact = Text("a1", path, limit=51_200)
+        artifact = TextArtifact("a1", path, limit=51_200)
         pattern = "word"
 
         async def ours() -> float:
             began = perf_counter()
             with artifact.open() as file:
-                list(hits(file, Pattern(pattern), artifact))
+                list(iter_matches(file, LinePattern(pattern), artifact))
             return perf_counter() - began
 
         async def limit() -> float:

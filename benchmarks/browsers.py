@@ -26,7 +26,7 @@ from benchmarks.serving import Server
 from benchmarks.sessions import environment, session_with, succeed
 from benchmarks.start import beside_python
 from handrail import Session
-from handrail_browser.chromium.cdp import Connection, Pipe
+from handrail_browser.chromium.cdp import CdpConnection, PipeChannel
 
 PLAYWRIGHT = "Playwright MCP"
 RAW = "plain CDP"
@@ -78,7 +78,7 @@ class Plain(Worker):
 
     async def open(self) -> None:
         self._process, answers, ours = _launched(self._folder)
-        self._connection = Connection(await Pipe.over(answers, ours))
+        self._connection = CdpConnection(await PipeChannel.over(answers, ours))
         send = self._connection.send
         targets = (await send("Target.getTargets"))["targetInfos"]
         page = next(each["targetId"] for each in targets if each["type"] == "page")

@@ -17,9 +17,9 @@ from benchmarks.report import Row, compare
 from benchmarks.sessions import trivial_session
 from handrail import (
     Change,
+    EvaluationContext,
     Evaluator,
     Invocation,
-    Judging,
     Observer,
     Opinion,
     Remark,
@@ -143,7 +143,7 @@ class Bystander(Evaluator):
     def applies(self, tool: Tool) -> bool:
         return tool.name == self.name
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         return None
 
     @hookimpl

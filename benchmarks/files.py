@@ -18,8 +18,8 @@ from benchmarks.measure import Absent, Contender, Effort, take_turns
 from benchmarks.peers import Peer, peers
 from benchmarks.report import Row, compare
 from benchmarks.sessions import session_with, succeed
-from handrail.running.programs import own_programs
-from handrail_files.find import ripgrep
+from handrail.workers.host_programs import find_own_programs
+from handrail_files.find_tool import find_ripgrep
 
 LINES = 1_000
 FILE_BYTES = 5_000_000
@@ -170,7 +170,7 @@ async def find_names(effort: Effort) -> Row:
 
 
 async def _find(effort: Effort, job: str, search: Searching, *, goal: float | None) -> Row:
-    program = ripgrep(own_programs())
+    program = find_ripgrep(find_own_programs())
     if program is None:
         raise Absent("ripgrep is not installed")
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:

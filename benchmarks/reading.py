@@ -293,11 +293,11 @@ def _alike(one: Frame, other: Frame) -> bool:
 
 async def read(screen: Shown) -> Score:
     """The screen read by a backend that has its models loaded."""
-    from handrail.testing.backends import Surroundings
-    from handrail_vision_ocr.backend import Ocr
+    from handrail.testing.backend_contract import FakeBackendContext
+    from handrail_vision_ocr.backend import OcrBackend
 
-    backend = Ocr()
-    await backend.open(Surroundings())
+    backend = OcrBackend()
+    await backend.open(FakeBackendContext())
     try:
         await backend.warm_up()
         began = perf_counter()

@@ -123,14 +123,14 @@ def _after_change(stage: Stage, contender: Contender) -> Contender:
 
 async def _picture(stage: Stage) -> Contender:
     """What observe_screen makes its picture with, through the desktop's service."""
-    from handrail_gui import picture
+    from handrail_gui.observe import model_image
 
     screen = await stage.session.service("screen")
 
     async def contender() -> float:
         began = perf_counter()
         frame = await screen.capture()
-        picture.encoded(picture.scaled(frame, Transform.fit(frame.screen)))
+        model_image.encode_jpeg(model_image.scale_frame(frame, Transform.fit(frame.screen)))
         return perf_counter() - began
 
     return contender

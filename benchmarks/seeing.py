@@ -35,16 +35,16 @@ async def switch(effort: Effort) -> Row:
 
 async def ocr(effort: Effort) -> Row:
     """A desktop of 1280x800 with an editor read whole, and again after a line was typed."""
-    from handrail.testing.backends import Surroundings
-    from handrail_vision_ocr.backend import Ocr
+    from handrail.testing.backend_contract import FakeBackendContext
+    from handrail_vision_ocr.backend import OcrBackend
 
     whole: list[float] = []
     again: list[float] = []
     async with _editor() as session:
         screen = await session.service("screen")
         for round_ in range(1 + effort.rounds(10)):
-            backend = Ocr()
-            await backend.open(Surroundings())
+            backend = OcrBackend()
+            await backend.open(FakeBackendContext())
             try:
                 await backend.warm_up()
                 for taken in (whole, again):
@@ -63,7 +63,7 @@ async def ocr(effort: Effort) -> Row:
 
 async def marks(effort: Effort) -> Row:
     """Marks found a place for and drawn, on a window with every widget of GTK."""
-    from handrail_gui import marks as marking, picture
+    from handrail_gui.observe import annotate as marking, model_image
 
     taken: list[float] = []
     async with scaled_desktop(1) as (session, variables):
@@ -75,10 +75,10 @@ async def marks(effort: Effort) -> Row:
                 observation = session.observations.get(seen["observation_id"])
                 frame = await screen.capture()
                 assert observation.transform is not None
-                pixels = picture.scaled(frame, observation.transform)
+                pixels = model_image.scale_frame(frame, observation.transform)
                 began = perf_counter()
-                found = marking.marks(pixels, observation.elements, observation.transform)
-                marking.drawn(pixels, found)
+                found = marking.place_marks(pixels, observation.elements, observation.transform)
+                marking.draw_marks(pixels, found)
                 taken.append(perf_counter() - began)
     return _row("marks on a picture of 1280x800", Timing(tuple(taken)), "ms", f"{len(found)} things marked")
 
@@ -95,7 +95,7 @@ async def _editor() -> AsyncGenerator[Session, None]:
         notes.write_text("\n".join(f"{line} {random.getrandbits(200):x}" for line in range(LINES)))
         with running(("mousepad", str(notes)), variables):
             await settled(session)
-            session.confirmer = handrail.asking.confirm.yes
+            session.confirmer = handrail.approval.approval.yes
             yield session
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import handrail
 from benchmarks.measure import Absent
 from handrail import Session
-from handrail.config import loading as configuration
-from handrail.config.places import Places
-from handrail.plugins.loading import Found, load
+from handrail.config import loader as configuration
+from handrail.config.app_dirs import AppDirs
+from handrail.plugins.loader import FoundPlugin, load_plugins
 from handrail.runtime import Runtime, open_runtime
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,11 +61,11 @@ async def trivial_session(
 @asynccontextmanager
 async def trivial_runtime(variables: Mapping[str, str], beside: Mapping[str, object]) -> AsyncGenerator[Runtime, None]:
     """A runtime for such sessions, in the places that `variables` name."""
-    add = Found("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
-    found = [add, *(Found(name, Ready(plugin), "handrail-benchmarks", "0") for name, plugin in beside.items())]
-    places = Places.of(variables)
-    config = configuration.load(places=places, folder=Path(variables["HANDRAIL_HOME"]), environment=variables)
-    async with open_runtime(config, environment=variables, places=places, plugins=load(found)) as runtime:
+    add = FoundPlugin("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
+    found = [add, *(FoundPlugin(name, Ready(plugin), "handrail-benchmarks", "0") for name, plugin in beside.items())]
+    places = AppDirs.of(variables)
+    config = configuration.load_config(places=places, folder=Path(variables["HANDRAIL_HOME"]), environment=variables)
+    async with open_runtime(config, environment=variables, places=places, plugins=load_plugins(found)) as runtime:
         yield runtime
 
 

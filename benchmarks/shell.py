@@ -93,11 +93,11 @@ def _reading() -> str:
 
 async def sandbox(effort: Effort) -> Row:
     """A short command in bubblewrap as `execute_cli` has it run, beside the same command without."""
-    from handrail_cli.sandboxes.bubblewrap import Bubblewrap
+    from handrail_cli.sandboxes.bubblewrap import BubblewrapSandbox
 
-    if (lacks := Bubblewrap.missing()) is not None:
+    if (lacks := BubblewrapSandbox.missing()) is not None:
         raise Absent(lacks)
-    confiner = Bubblewrap()
+    confiner = BubblewrapSandbox()
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         places = [Path(folder, name) for name in ("work", "private", "home")]
         for place in places:

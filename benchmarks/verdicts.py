@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail import Decision, Judging, Opinion, Route
-from handrail.judging.verdicts import Offer
+from handrail import Decision, EvaluationContext, Opinion, Route
+from handrail.api.verdict import SandboxOffer
 
 CORPUS = "HANDRAIL_CORPUS"
 OWN = Path(__file__).with_name("commands.tsv")
@@ -24,14 +24,14 @@ HARMLESS = ("safe_read", "effect")
 HOME = Path("/home/user")
 WORK = HOME / "project"
 # A person's own machine, nothing granted, a sandbox without network.
-CIRCUMSTANCES = Judging(
+CIRCUMSTANCES = EvaluationContext(
     cwd=WORK,
     home=HOME,
     user="user",
     environment={},
     workspace=(WORK,),
     platform="linux",
-    sandbox=Offer("bubblewrap", writable=(str(WORK),)),
+    sandbox=SandboxOffer("bubblewrap", writable=(str(WORK),)),
 )
 ESCAPE = re.compile(r"\\([ntr\\])")
 LETTERS = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
@@ -71,11 +71,11 @@ def outcome(opinion: Opinion) -> str:
 
 def table(path: Path) -> str:
     """The table, in Markdown: for each label and technique how many there are and what becomes of them; then the errors in percent."""
-    from handrail_cli.judgement import judge
+    from handrail_cli.shell.verdict import judge_line
 
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in labelled(path):
-        counts[one.label, one.technique, outcome(judge(one.command, CIRCUMSTANCES))] += 1
+        counts[one.label, one.technique, outcome(judge_line(one.command, CIRCUMSTANCES))] += 1
     lines = [f"Verdicts on {sum(counts.values())} commands of {path.name}", ""]
     lines += ["| label | technique | commands | allow | sandbox | confirm | deny |", "|---|---|--:|--:|--:|--:|--:|"]
     for label, technique in sorted({(label, technique) for label, technique, _ in counts}):

@@ -18,7 +18,7 @@ import httpx
 from benchmarks.measure import Absent, Contender, Effort, take_turns
 from benchmarks.report import Measurement, Row, compare
 from handrail import Frame, Rect, VisionBackend
-from handrail.testing.backends import Surroundings, opened
+from handrail.testing.backend_contract import FakeBackendContext, open_backend
 
 WIDTH, HEIGHT = 1280, 800
 # Questions of one turn.
@@ -70,13 +70,13 @@ async def plan(effort: Effort) -> Row:
         tools=[types.Tool(computer_use=types.ComputerUse(environment=types.Environment.ENVIRONMENT_DESKTOP))],
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
     )
-    surroundings = Surroundings()
+    surroundings = FakeBackendContext()
     surroundings.environment = {"GEMINI_API_KEY": key}
     with _server() as url:
         options = types.HttpOptions(base_url=f"{url}/plan", api_version="v1beta")
         client = Client(api_key=key, vertexai=False, http_options=options)
         backend = GeminiComputerUse(GeminiConfig.model_validate({"url": f"{url}/plan", "model": model}))
-        async with opened(backend, surroundings) as ours:
+        async with open_backend(backend, surroundings) as ours:
 
             async def bare(frame: Frame) -> Any:
                 picture = types.Part.from_bytes(data=_png(frame.pixels), mime_type="image/png")
@@ -94,9 +94,9 @@ async def _parse(backend: VisionBackend, frame: Frame) -> Any:
 
 
 def _qwen(path: str) -> Callable[[str], VisionBackend]:
-    from handrail_vision_vlm.families import Qwen
+    from handrail_vision_vlm.model_families import QwenBackend
 
-    return lambda url: Qwen(Qwen.Config.model_validate({"url": f"{url}{path}"}))
+    return lambda url: QwenBackend(QwenBackend.Config.model_validate({"url": f"{url}{path}"}))
 
 
 def _chat(picture: str) -> Mapping[str, Any]:
@@ -115,7 +115,7 @@ async def _row(
 ) -> Row:
     with _server() as url:
         async with (
-            opened(backend(url), Surroundings()) as ours,
+            open_backend(backend(url), FakeBackendContext()) as ours,
             httpx.AsyncClient(trust_env=False, timeout=30) as client,
         ):
 

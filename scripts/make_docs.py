@@ -14,26 +14,26 @@ from typing import Any
 from scripts.names import names_page
 from scripts.reference import errors_page, events_page, hooks_page, keys_page
 
-from handrail.commands._plugins import offers
-from handrail.commands._reference import page as commands_page
-from handrail.config.installed import schema_here
-from handrail.config.loading import load
-from handrail.config.places import Places
+from handrail.cli._cli_reference import render_reference_page as commands_page
+from handrail.cli._plugin_commands import find_plugin_commands
+from handrail.config.app_dirs import AppDirs
+from handrail.config.installed_plugins import build_installed_schema
+from handrail.config.loader import load_config
 from handrail.config.settings import Settings
-from handrail.plugins.loading import Plugin, load as load_plugins
-from handrail.plugins.registering import register_all
-from handrail.plugins.supplied import DATA as SUPPLIED
+from handrail.plugins.known_plugins import DATA_FILE as SUPPLIED
+from handrail.plugins.loader import PluginRecord, load_plugins as load_plugins
+from handrail.plugins.registration import register_plugins
 from handrail.runtime import open_runtime
-from handrail.tools.declarations import Named, declare
-from handrail.tools.families import DEFAULT, FAMILIES
-from handrail.tools.registry import Owned
+from handrail.tools.declarations import DialectName, declare
+from handrail.tools.model_families import DEFAULT_FAMILY, MODEL_FAMILIES
+from handrail.tools.registry import OwnedTool
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 DECLARATIONS = DOCS / "declarations"
 
 # The API that models of a family are mostly called by; other families are shown as MCP clients are told.
-NATIVE: dict[str, Named] = {"gemini-3": "gemini", "gemini": "gemini", "claude": "anthropic", "gpt": "openai"}
+NATIVE: dict[str, DialectName] = {"gemini-3": "gemini", "gemini": "gemini", "claude": "anthropic", "gpt": "openai"}
 
 HEAD = """# Tools
 
@@ -49,18 +49,18 @@ while one is enabled or loaded ([skills.md](skills.md)).
 """
 
 
-async def owned_tools() -> list[Owned]:
+async def owned_tools() -> list[OwnedTool]:
     environment = {**os.environ, "HANDRAIL_HOME": str(ROOT / "build" / "nobody")}
-    config = load(places=Places.of(environment), folder=ROOT / "docs", environment={})
+    config = load_config(places=AppDirs.of(environment), folder=ROOT / "docs", environment={})
     async with open_runtime(config, environment=environment) as runtime:
         return list(runtime.registry)
 
 
-async def passing_tools() -> list[Owned]:
+async def passing_tools() -> list[OwnedTool]:
     """Those that are offered while a session has a use for them: this one holds artifacts, and the skills that are enabled by default are."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "HANDRAIL_HOME": folder}
-        config = load(places=Places.of(environment), folder=Path(folder), environment={})
+        config = load_config(places=AppDirs.of(environment), folder=Path(folder), environment={})
         async with (
             open_runtime(config, environment=environment) as runtime,
             runtime.session(cwd=Path(folder), workspace=[Path(folder)]) as session,
@@ -69,11 +69,11 @@ async def passing_tools() -> list[Owned]:
             session.artifacts.keep("# A", "markdown")
             fixed = {owned.tool.name for owned in runtime.registry}
             listed = await session.all_tools()
-            return [Owned(each.tool, each.plugin) for each in listed if each.tool.name not in fixed]
+            return [OwnedTool(each.tool, each.plugin) for each in listed if each.tool.name not in fixed]
 
 
-def tools_page(tools: list[Owned], passing: list[Owned]) -> str:
-    layers: dict[str, list[Owned]] = {}
+def tools_page(tools: list[OwnedTool], passing: list[OwnedTool]) -> str:
+    layers: dict[str, list[OwnedTool]] = {}
     for owned in (*tools, *passing):
         layers.setdefault(owned.tool.layer, []).append(owned)
     parts = [HEAD]
@@ -83,7 +83,7 @@ def tools_page(tools: list[Owned], passing: list[Owned]) -> str:
     return "".join(parts)
 
 
-def declared(family: str, tools: list[Owned]) -> str:
+def declared(family: str, tools: list[OwnedTool]) -> str:
     """What a family of models is told, a line a parameter."""
     dialect = NATIVE.get(family, "mcp")
     head = f"# {family}\n\nMade by `make docs`: each tool as it is declared to models of this family, in the dialect `{dialect}`.\n"
@@ -103,11 +103,11 @@ def declaration(declared: dict[str, Any]) -> str:
 def pages() -> dict[Path, str]:
     """The text of every page that is made from the code."""
     tools = asyncio.run(owned_tools())
-    families = (DEFAULT, *(family.name for family in FAMILIES))
+    families = (DEFAULT_FAMILY, *(family.name for family in MODEL_FAMILIES))
     return {
         DOCS / "tools.md": tools_page(tools, asyncio.run(passing_tools())),
         DOCS / "cli.md": commands_page(),
-        DOCS / "keys.md": keys_page(schema_here({})),
+        DOCS / "keys.md": keys_page(build_installed_schema({})),
         DOCS / "names.md": names_page(),
         DOCS / "hooks.md": hooks_page(),
         DOCS / "events.md": events_page(),
@@ -117,9 +117,9 @@ def pages() -> dict[Path, str]:
     }
 
 
-def supplied(tools: list[Owned]) -> str:
+def supplied(tools: list[OwnedTool]) -> str:
     """What each plugin of the project supplies, for errors that name the one that is lacking."""
-    commands = offers({})
+    commands = find_plugin_commands({})
     made = {
         plugin.name: {
             "tools": sorted(owned.tool.name for owned in tools if owned.plugin == plugin.name),
@@ -131,13 +131,13 @@ def supplied(tools: list[Owned]) -> str:
     return json.dumps(made, indent=1) + "\n"
 
 
-def loaded() -> list[Plugin]:
+def loaded() -> list[PluginRecord]:
     plugins = load_plugins()
-    register_all(plugins, Settings())
+    register_plugins(plugins, Settings())
     return plugins.loaded
 
 
-def section(owned: Owned, *, passes: bool) -> str:
+def section(owned: OwnedTool, *, passes: bool) -> str:
     tool = owned.tool
     needs = f" It is there when the vision backend has {' or '.join(sorted(tool.requires))}." if tool.requires else ""
     once = f" Once {', '.join(f'`{name}`' for name in tool.aliases)}; that still works." if tool.aliases else ""

@@ -105,13 +105,13 @@ def measure_names(modules: Sequence[SourceModule]) -> Iterator[Figure]:
                 homes[node.name].add(module.name)
     files = [module.path.stem for module in modules if not module.is_package]
     shared = [name for name, where in homes.items() if len(where) > SHARED_NAMES and not name.startswith("handrail_")]
-    yield Figure("module functions with a one-word name", _percentage(functions, _is_one_word), 30, "%")
-    yield Figure("classes with a one-word name", _percentage(classes, _is_one_word), 25, "%")
+    yield Figure("module functions with a one-word name", _percentage(functions, is_one_word), 30, "%")
+    yield Figure("classes with a one-word name", _percentage(classes, is_one_word), 25, "%")
     yield Figure("modules named …ing.py", _percentage(files, lambda name: name.endswith("ing")), 5, "%")
     yield Figure("public names that more than three modules define", len(shared), 0)
 
 
-def _is_one_word(name: str) -> bool:
+def is_one_word(name: str) -> bool:
     return len(WORD.findall(name)) <= 1
 
 

@@ -44,7 +44,9 @@ def _home(name: str) -> str:
 
 def _subject(name: str) -> str:
     subject, _, module = _home(name).partition(".")
-    return subject.capitalize() if module else TOP
+    if subject == "api":
+        return module.replace("_", " ").capitalize()
+    return subject.replace("_", " ").capitalize() if module else TOP
 
 
 def _section(name: str) -> str:

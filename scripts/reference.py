@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from handrail import errors, hookspecs
+from handrail import errors
+from handrail.api import events, hookspecs
+from handrail.api.events import Event, wire_name
 from handrail.errors import HandrailError
-from handrail.watching import events
-from handrail.watching.events import Event, wire_name
 
 Schema = dict[str, Any]
 
@@ -38,7 +38,7 @@ An example of each, with the lines that test it, is in [plugins/hooks.md](plugin
 EVENTS = """# Every event
 
 Made from the code by `make docs`. `session.events()` and `session.bus.subscribe` give them as values of
-`handrail.watching.events`; `handrail session --jsonl --events`
+`handrail.api.events`; `handrail session --jsonl --events`
 writes them as lines, with the name given here under `event`. Secrets are taken out of both. How to follow them is in
 [observers.md](observers.md).
 

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from handrail import OutOfRange, Rect, Screen, Window
-from handrail.desktops.chords import chord_of
-from handrail_gui.geometry import whole
-from handrail_gui.hands import Hands, Place
+from handrail.desktop.key_chords import parse_chord
+from handrail_gui.platforms.geometry import bounding_rect
+from handrail_gui.platforms.input_driver import InputDriver, WindowPlacement
 
 DEADLINE_S = 60.0
 
@@ -35,7 +35,7 @@ class DesktopContract:
     async def test_a_picture_has_one_pixel_for_each_of_the_screens(self, screen: Screen) -> None:
         monitors = await screen.monitors()
         frame = await screen.capture()
-        assert frame.screen == whole(monitors)
+        assert frame.screen == bounding_rect(monitors)
         assert frame.pixels.shape == (frame.screen.height, frame.screen.width, 3)
         corner = Rect(frame.screen.right - 30, frame.screen.bottom - 20, 100, 100)
         assert (await screen.capture(corner)).pixels.shape == (20, 30, 3)
@@ -54,13 +54,13 @@ class DesktopContract:
         assert frame.intersect(found.rect) == found.rect
         assert (await screen.monitors())[found.monitor].intersect(frame) != Rect(0, 0, 0, 0)
 
-    async def test_the_window_on_top_covers_its_place(self, screen: Screen, hands: Hands, editor: Window) -> None:
+    async def test_the_window_on_top_covers_its_place(self, screen: Screen, hands: InputDriver, editor: Window) -> None:
         x, y = editor.rect.center
         covering = next(surface for surface in await hands.surfaces() if surface.rect.contains(x, y))
         assert covering.pid == editor.pid
 
-    async def test_the_pointer_goes_to_the_very_pixel(self, screen: Screen, hands: Hands) -> None:
-        area = whole(await screen.monitors())
+    async def test_the_pointer_goes_to_the_very_pixel(self, screen: Screen, hands: InputDriver) -> None:
+        area = bounding_rect(await screen.monitors())
         for x in (area.x + 1, area.center[0], area.right - 2, 333):
             point = (x, area.y + 1 + x % (area.height - 2))
             await hands.move(*point)
@@ -71,33 +71,35 @@ class DesktopContract:
             # Wine asks the X server where the pointer is, which may not have moved it yet.
             await until(there, what=f"the pointer at {point}")
 
-    async def test_text_of_every_script_is_typed_as_it_is(self, hands: Hands, editor: Window) -> None:
+    async def test_text_of_every_script_is_typed_as_it_is(self, hands: InputDriver, editor: Window) -> None:
         for piece in await hands.pieces(TEXT):
             await hands.type_piece(piece)
         await hands.worked_through()
         await until(lambda: self._holds(hands, TEXT), what="the typed text")
 
-    async def test_a_paste_gives_the_clipboard_back(self, hands: Hands, editor: Window) -> None:
+    async def test_a_paste_gives_the_clipboard_back(self, hands: InputDriver, editor: Window) -> None:
         await hands.write_clipboard("a person's own ✓")
         before = sorted(await hands.clipboard_formats())
-        assert await hands.paste(TEXT, chord_of("ctrl+v"))
+        assert await hands.paste(TEXT, parse_chord("ctrl+v"))
         assert await hands.clipboard_text() == "a person's own ✓"
         assert sorted(await hands.clipboard_formats()) == before
         await until(lambda: self._holds(hands, TEXT), what="the pasted text")
 
-    async def test_a_paste_that_nobody_takes_is_told(self, hands: Hands, editor: Window) -> None:
+    async def test_a_paste_that_nobody_takes_is_told(self, hands: InputDriver, editor: Window) -> None:
         await hands.write_clipboard("kept")
-        assert not await hands.paste("lost", chord_of("f12"))
+        assert not await hands.paste("lost", parse_chord("f12"))
         assert await hands.clipboard_text() == "kept"
 
-    async def test_the_clipboard_keeps_any_text(self, hands: Hands) -> None:
+    async def test_the_clipboard_keeps_any_text(self, hands: InputDriver) -> None:
         long = TEXT * 5000
         for text in (TEXT, "two\nlines\n", "", long):
             await hands.write_clipboard(text)
             assert await hands.clipboard_text() == text
         assert await hands.clipboard_formats()
 
-    async def test_a_window_becomes_what_it_is_asked_to(self, screen: Screen, hands: Hands, editor: Window) -> None:
+    async def test_a_window_becomes_what_it_is_asked_to(
+        self, screen: Screen, hands: InputDriver, editor: Window
+    ) -> None:
         async def state() -> tuple[str, Rect]:
             (found,) = [window for window in await screen.windows() if window.id == editor.id]
             return found.state, found.rect
@@ -111,12 +113,12 @@ class DesktopContract:
         assert await hands.activate(editor.id)
         assert (await state())[0] == "normal"
 
-    async def test_a_window_goes_where_it_is_put(self, screen: Screen, hands: Hands, editor: Window) -> None:
-        placed = await hands.place(editor.id, Place(120, 140, 520, 330))
+    async def test_a_window_goes_where_it_is_put(self, screen: Screen, hands: InputDriver, editor: Window) -> None:
+        placed = await hands.place(editor.id, WindowPlacement(120, 140, 520, 330))
         assert placed.done
         assert placed.window is not None
         assert placed.window.rect == Rect(120, 140, 520, 330)
-        moved = await hands.place(editor.id, Place(x=60))
+        moved = await hands.place(editor.id, WindowPlacement(x=60))
         assert moved.done
         assert moved.window is not None
         assert moved.window.rect == Rect(60, 140, 520, 330)
@@ -129,12 +131,12 @@ class DesktopContract:
         assert half.window.frame.x == monitor.center[0]
 
     async def test_a_window_closes_when_its_program_is_asked(
-        self, screen: Screen, hands: Hands, editor: Window
+        self, screen: Screen, hands: InputDriver, editor: Window
     ) -> None:
         assert await hands.ask_to_close(editor.id)
         assert editor.id not in [window.id for window in await screen.windows()]
 
-    async def _holds(self, hands: Hands, text: str) -> bool:
-        await hands.chord(chord_of("ctrl+a"))
-        await hands.chord(chord_of("ctrl+c"))
+    async def _holds(self, hands: InputDriver, text: str) -> bool:
+        await hands.chord(parse_chord("ctrl+a"))
+        await hands.chord(parse_chord("ctrl+c"))
         return await hands.clipboard_text() == text

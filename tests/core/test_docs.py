@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from handrail import hookspecs
-from handrail.testing.sessions import OpenSession
+from handrail.api import hookspecs
+from handrail.testing.session_fixtures import OpenSession
 
 DOCS = Path(__file__).parents[2] / "docs/plugins"
 HOOKS = [name for name in dir(hookspecs) if name.startswith("handrail_register_")]

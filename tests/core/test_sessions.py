@@ -33,9 +33,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
+from handrail.api.events import Event, ToolsChanged, event_wire
 from handrail.testing import FakeBackend, FakeDesktops, fake_backend, fake_service, open_test_runtime, open_test_session
-from handrail.watching.events import Event, ToolsChanged, event_wire
 
 
 def made(name: str, **declared: Any) -> Tool:
@@ -276,7 +276,7 @@ async def test_a_collision_at_run_time_keeps_the_incumbent_and_is_said_once(capl
         for _ in range(3):
             assert [each for each in await session.tools() if each.name == "plain"] == [PLAIN]
             assert (await session.call("plain"))["content"] == "plain"
-    warnings = [record.getMessage() for record in caplog.records if record.name == "handrail.tools.pool"]
+    warnings = [record.getMessage() for record in caplog.records if record.name == "handrail.tools.tool_pool"]
     assert warnings == [
         "the tool 'plain' of plugin 'test' (server:docs) is left out: the name belongs to plugin 'test'"
     ]
@@ -290,7 +290,7 @@ async def test_the_toolset_that_had_a_name_first_keeps_it(caplog: pytest.LogCapt
         assert [each.description for each in await session.tools() if each.name == "a"] == ["Late."]
         late.offered = []
         assert [each.description for each in await session.tools() if each.name == "a"] == ["Early."]
-    assert len([record for record in caplog.records if record.name == "handrail.tools.pool"]) == 1
+    assert len([record for record in caplog.records if record.name == "handrail.tools.tool_pool"]) == 1
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("error", "One."), ("keep", "One."), ("replace", "Two.")])

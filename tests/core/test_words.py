@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from handrail.words import folded, right_to_left, said_by
+from handrail.text import fold_text, is_label_match, is_right_to_left
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from handrail.words import folded, right_to_left, said_by
     ],
 )
 def test_what_is_written_either_way_is_one_text(one: str, other: str) -> None:
-    assert folded(one) == folded(other)
+    assert fold_text(one) == fold_text(other)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_what_is_written_either_way_is_one_text(one: str, other: str) -> None:
     [("ばつ", "はつ"), ("Ölen", "Olen"), ("किताब", "कताब"), ("\ue001", "\ue002"), ("ά", "έ")],
 )
 def test_what_is_another_word_stays_another(one: str, other: str) -> None:
-    assert folded(one) != folded(other)
+    assert fold_text(one) != fold_text(other)
 
 
 def test_a_text_that_is_all_marks_holds_nobody_up() -> None:
     began = time.process_time()
-    folded("a" + "\u0301\u0316" * 60_000)
+    fold_text("a" + "\u0301\u0316" * 60_000)
     assert time.process_time() - began < 1
 
 
@@ -56,17 +56,17 @@ def test_a_text_that_is_all_marks_holds_nobody_up() -> None:
     ],
 )
 def test_a_label_is_said_without_its_key_and_dots(name: str, label: str) -> None:
-    assert said_by(name, label)
+    assert is_label_match(name, label)
 
 
 @pytest.mark.parametrize(("name", "label"), [("", ""), ("…", ""), ("Option", "Option (A)"), ("保", "保存(S)")])
 def test_a_name_says_no_other_label(name: str, label: str) -> None:
-    assert not said_by(name, label)
+    assert not is_label_match(name, label)
 
 
 def test_the_direction_is_that_of_most_letters() -> None:
-    assert right_to_left(["ملف", "حرّر", "OK"])
-    assert right_to_left(["קובץ"])
-    assert not right_to_left(["File", "Edit", "ملف"])
-    assert not right_to_left(["ファイル", "12"])
-    assert not right_to_left([])
+    assert is_right_to_left(["ملف", "حرّر", "OK"])
+    assert is_right_to_left(["קובץ"])
+    assert not is_right_to_left(["File", "Edit", "ملف"])
+    assert not is_right_to_left(["ファイル", "12"])
+    assert not is_right_to_left([])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from tests.end_to_end.outside import Watcher
 
-from handrail_gui.opencv import cv2
+from handrail_gui.platforms.opencv import cv2
 
 ROOT = Path(__file__).parents[2]
 HANDRAIL = str(Path(sys.executable).with_name("handrail"))

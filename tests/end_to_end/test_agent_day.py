@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 import handrail
-from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.api.approval import Answer, Approval, Choice
 
 MOST_QUESTIONS = 5
 CALLS = 150

@@ -21,12 +21,12 @@ import handrail
 from handrail import PluginError, Tool, declare
 from handrail.config.settings import ToolSettings
 from handrail.testing import open_test_session
-from handrail.tools.declarations import DIALECTS, Named
-from handrail.tools.families import DEFAULT, FAMILIES
+from handrail.tools.declarations import DIALECTS, DialectName
+from handrail.tools.model_families import DEFAULT_FAMILY, MODEL_FAMILIES
 from handrail_accessibility.backend import AccessibilityBackend
-from handrail_skills.using import TOOLS as SKILLS
+from handrail_skills.skill_tools import SKILL_TOOLS as SKILLS
 
-NAMES = [DEFAULT, *(family.name for family in FAMILIES)]
+NAMES = [DEFAULT_FAMILY, *(family.name for family in MODEL_FAMILIES)]
 TOOLS = [owned.tool for owned in asyncio.run(make_docs.owned_tools())]
 VALIDATORS: dict[str, Any] = {
     "openai": TypeAdapter(ChatCompletionFunctionToolParam).validate_python,
@@ -52,7 +52,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("family", NAMES)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_vendors_own_types_take_every_tool(dialect: Named, family: str) -> None:
+def test_the_vendors_own_types_take_every_tool(dialect: DialectName, family: str) -> None:
     for tool in TOOLS:
         declared = declare(tool, dialect=dialect, family=family)
         VALIDATORS[dialect](declared)

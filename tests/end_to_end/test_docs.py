@@ -19,14 +19,14 @@ import yaml
 from scripts import make_docs, make_site
 from tests.end_to_end.walk import Block, Walk, blocks
 
-from handrail.config.installed import schema_here
+from handrail.config.installed_plugins import build_installed_schema
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugins/*/README.md"), ROOT / "core/README.md"]
 )
 
-CONFIGURATION = jsonschema.Draft202012Validator(schema_here({}))
+CONFIGURATION = jsonschema.Draft202012Validator(build_installed_schema({}))
 
 
 def python_blocks(page: str) -> list[str]:

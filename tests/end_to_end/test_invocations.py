@@ -23,13 +23,13 @@ from handrail import (
     Write,
     open as open_session,
 )
-from handrail.calls.invocation import PLACES, WILD, paths_in
+from handrail.api.call import PATH_KINDS, WILDCARD_CHARS, list_argument_paths
 from handrail.config.settings import Settings
-from handrail.judging.grants import options
-from handrail.plugins.loading import load
-from handrail.plugins.registering import register_all
+from handrail.plugins.loader import load_plugins
+from handrail.plugins.registration import register_plugins
+from handrail.policy.grants import build_grant_options
 
-TOOLS = [entry.tool for entry in register_all(load(), Settings()).registry]
+TOOLS = [entry.tool for entry in register_plugins(load_plugins(), Settings()).registry]
 MARK = "zq"
 every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
@@ -95,7 +95,7 @@ def test_it_names_the_places_addresses_and_commands_it_is_about(tool: Tool) -> N
     call = called(tool)
     told = call.describe()
     for effect in tool.effects:
-        for named in paths_in(call.argument(effect)):
+        for named in list_argument_paths(call.argument(effect)):
             if MARK in named and effect.arg in call.args:
                 assert named in told, f"If this fails, describe leaves out {effect.arg}."
 
@@ -106,9 +106,9 @@ def test_its_locations_are_the_files_and_folders_of_its_effects(tool: Tool) -> N
     named = {
         path
         for effect in tool.effects
-        if effect.what in PLACES
-        for path in paths_in(call.argument(effect))
-        if WILD.isdisjoint(path)
+        if effect.what in PATH_KINDS
+        for path in list_argument_paths(call.argument(effect))
+        if WILDCARD_CHARS.isdisjoint(path)
     }
     located = [location.path for location in call.locations()]
     assert set(located) == named
@@ -163,7 +163,7 @@ async def test_no_yes_for_later_covers_every_call_of_what_changes_something(tool
             # What writes to something looks it up first; nobody is asked about what is not there.
             assert not tool.read_only
             return
-        offered = options(call, verdict)
+        offered = build_grant_options(call, verdict)
     narrow = [o for o in offered if o.commands or o.paths or o.hosts or o.call_hash]
     assert len(narrow) == len(offered) or tool.read_only or verdict.decision == "allow"
     assert not offered or offered[0].call_hash == call.call_hash

@@ -17,7 +17,7 @@ import pytest
 
 import handrail
 from handrail import Rect, Session
-from handrail_gui import marks, picture
+from handrail_gui.observe import annotate, model_image
 
 pytestmark = pytest.mark.anyio
 
@@ -102,11 +102,11 @@ async def check(session: Session, seen: Any, reader: Any) -> None:
     observation = session.observations.get(seen["observation_id"])
     assert observation.transform is not None
     frame = await (await session.service("screen")).capture()
-    pixels = picture.scaled(frame, observation.transform)
-    found = marks.marks(pixels, observation.elements, observation.transform)
+    pixels = model_image.scale_frame(frame, observation.transform)
+    found = annotate.place_marks(pixels, observation.elements, observation.transform)
     numbered = [(mark, mark.tag) for mark in found if mark.tag is not None]
     assert len(numbered) >= 0.7 * len(found) > 15
-    shown, empty = decoded(seen["image_b64"]), marks.blank(pixels)
+    shown, empty = decoded(seen["image_b64"]), annotate.find_blank_pixels(pixels)
     # Reading takes long: every third stands for the others.
     for mark, tag in numbered[::3]:
         # The letter is always the same, and the reader takes an e of this size for a 0 now and then.

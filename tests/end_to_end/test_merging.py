@@ -12,7 +12,7 @@ import anyio
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 PATIENCE_S = 60.0
 

@@ -14,7 +14,7 @@ from tests.plugins.browser.site import Answer, Asked, Site, serving
 
 import handrail
 from handrail import tool
-from handrail.asking.confirm import Answer as Said, Approval, Choice
+from handrail.api.approval import Answer as Said, Approval, Choice
 from handrail_adk import HandrailToolset
 
 pytestmark = pytest.mark.anyio

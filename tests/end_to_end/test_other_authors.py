@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from handrail.commands.new import KINDS
+from handrail.cli.new import PLUGIN_KINDS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "plugins" / "example"
@@ -88,7 +88,7 @@ def test_the_example_keeps_the_contract(own: Environment, tmp_path: Path) -> Non
     assert re.search(r"^\d\d passed", told, re.MULTILINE), told
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PLUGIN_KINDS)
 def test_what_handrail_new_makes_installs_loads_and_passes_its_tests(
     own: Environment, tmp_path: Path, kind: str
 ) -> None:

@@ -12,28 +12,28 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail import Decision, Delete, Judging, Opinion, ToolContext, tool
-from handrail.calls.invocation import Invocation
-from handrail.files import known_places, known_places_data, paths, place_kinds
-from handrail.files.place_kinds import Access, PlaceKind
-from handrail.judging import path_opinions
-from handrail.judging.effects_evaluator import EffectsEvaluator
-from handrail.judging.verdicts import Offer
-from handrail.tools.contract import Tool
-from handrail_cli.judgement import judge
+from handrail import Decision, Delete, EvaluationContext, Opinion, ToolContext, tool
+from handrail.api.call import Invocation
+from handrail.api.tool import Tool
+from handrail.api.verdict import SandboxOffer
+from handrail.fs import path_resolution, place_kinds, sensitive_paths, sensitive_paths_data
+from handrail.fs.place_kinds import AccessMode, PlaceKind
+from handrail.policy import path_rules
+from handrail.policy.effect_rules import EffectsEvaluator
+from handrail_cli.shell.verdict import judge_line
 from handrail_documents.convert_tool import convert_document
-from handrail_documents.tools import read_excel, read_image, read_pdf
+from handrail_documents.read_tools import read_excel, read_image, read_pdf
 from handrail_documents.write_tool import write_excel
-from handrail_files.edit import edit_file
-from handrail_files.listing import list_directory
-from handrail_files.read import read_file
-from handrail_files.read_many import read_many_files
-from handrail_files.write import write_file
+from handrail_files.edit_tool import edit_file
+from handrail_files.list_tool import list_directory
+from handrail_files.read_many_tool import read_many_files
+from handrail_files.read_tool import read_file
+from handrail_files.write_tool import write_file
 
 HOME = Path("/home/user")
 WORK = HOME / "project"
 STATE = HOME / ".local/state/handrail"
-HERE = Judging(
+HERE = EvaluationContext(
     cwd=WORK,
     home=HOME,
     user="user",
@@ -47,7 +47,7 @@ HERE = Judging(
     writable=(Path("/srv/data"),),
     undoable=True,
 )
-SHELL = replace(HERE, temporary=None, sandbox=Offer("a sandbox", writable=("/srv/data",), private_tmp=True))
+SHELL = replace(HERE, temporary=None, sandbox=SandboxOffer("a sandbox", writable=("/srv/data",), private_tmp=True))
 
 EXAMPLES: dict[PlaceKind | None, list[str]] = {
     PlaceKind.WORKSPACE: ["a.txt", "src/new.py", "./b/../c.md", str(WORK / "d.csv"), "README.md"],
@@ -84,9 +84,9 @@ EXAMPLES: dict[PlaceKind | None, list[str]] = {
     PlaceKind.AUTORUN: [".git/hooks/pre-commit", ".envrc", "sub/.vscode/tasks.json", ".npmrc", "/srv/data/.envrc"],
     None: ["/srv/other/x", "~/notes.txt", "../sibling/x", "/opt/x/y", "/var/log/syslog", "/etc/ssl/openssl.cnf"],
 }
-COMMANDS: dict[Access, str] = {"read": "cat {}", "write": "sed -i s/a/b/ {}", "delete": "rm {}"}
+COMMANDS: dict[AccessMode, str] = {"read": "cat {}", "write": "sed -i s/a/b/ {}", "delete": "rm {}"}
 # Where the shell and the file tools differ, with the reason; everything else has to agree.
-DIFFERENCES: dict[tuple[str, Access], str] = {
+DIFFERENCES: dict[tuple[str, AccessMode], str] = {
     (
         "handrail.toml",
         "read",
@@ -102,8 +102,8 @@ async def delete_file(path: str, *, context: ToolContext) -> str:
     return path
 
 
-def by_tool(access: Access, place: str, judging: Judging = HERE) -> Opinion:
-    found: dict[Access, tuple[Tool, dict[str, object]]] = {
+def by_tool(access: AccessMode, place: str, judging: EvaluationContext = HERE) -> Opinion:
+    found: dict[AccessMode, tuple[Tool, dict[str, object]]] = {
         "read": (read_file, {"file_path": place}),
         "write": (write_file, {"file_path": place, "content": "x"}),
         "delete": (delete_file, {"path": place}),
@@ -111,16 +111,16 @@ def by_tool(access: Access, place: str, judging: Judging = HERE) -> Opinion:
     return opinion(*found[access], judging)
 
 
-def opinion(tool: Tool, args: dict[str, object], judging: Judging = HERE) -> Opinion:
+def opinion(tool: Tool, args: dict[str, object], judging: EvaluationContext = HERE) -> Opinion:
     invocation = Invocation(tool, args, tool.validate(args), "1")
     view = asyncio.run(EffectsEvaluator().opinion(invocation, judging))
     assert view is not None
     return view
 
 
-def by_shell(access: Access, place: str) -> Opinion:
+def by_shell(access: AccessMode, place: str) -> Opinion:
     named = f"{HOME}{place[1:]}" if place.startswith("~/") else place
-    return judge(COMMANDS[access].format(shlex.quote(named)), SHELL)
+    return judge_line(COMMANDS[access].format(shlex.quote(named)), SHELL)
 
 
 def free(found: Opinion) -> bool:
@@ -129,11 +129,11 @@ def free(found: Opinion) -> bool:
 
 def from_tables() -> Iterator[str]:
     """Every place of every table, each in some of the folders that it may stand in."""
-    names = {"/".join(place) for place in known_places.SECRET_PLACES} | set(known_places.SECRET_NAMES)
+    names = {"/".join(place) for place in sensitive_paths.SECRET_PLACES} | set(sensitive_paths.SECRET_NAMES)
     for table in (
-        known_places_data.PROJECT_AUTORUN,
-        known_places_data.HOME_STARTUP,
-        known_places_data.SYSTEM_STARTUP,
+        sensitive_paths_data.PROJECT_AUTORUN,
+        sensitive_paths_data.HOME_STARTUP,
+        sensitive_paths_data.SYSTEM_STARTUP,
     ):
         names |= {place for line in table.splitlines() if line.startswith(" ") for place in line.strip().split("  ")}
     folders = ("", "~/", "/", "/srv/data/", "~/.cargo/", "/usr/share/")
@@ -144,9 +144,11 @@ def from_tables() -> Iterator[str]:
 
 @pytest.mark.parametrize("access", COMMANDS)
 @pytest.mark.parametrize("place", [place for places in EXAMPLES.values() for place in places])
-def test_the_shell_and_the_file_tools_agree_with_the_table(access: Access, place: str) -> None:
-    """If this fails, one of them judges a place by something else than `handrail.files.place_kinds`."""
-    expected = place_kinds.is_free(place_kinds.kinds_of(path_opinions.resolved(place, HERE, {}), HERE), access)
+def test_the_shell_and_the_file_tools_agree_with_the_table(access: AccessMode, place: str) -> None:
+    """If this fails, one of them judges a place by something else than `handrail.fs.place_kinds`."""
+    expected = place_kinds.is_access_free(
+        place_kinds.classify_place(path_rules.resolve_path(place, HERE, {}), HERE), access
+    )
     assert free(by_tool(access, place)) == expected, by_tool(access, place)
     assert free(by_shell(access, place)) == expected, by_shell(access, place)
 
@@ -154,12 +156,14 @@ def test_the_shell_and_the_file_tools_agree_with_the_table(access: Access, place
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_examples_are_of_the_kind_they_stand_for(kind: PlaceKind | None) -> None:
     for place in EXAMPLES[kind]:
-        kinds = place_kinds.kinds_of(path_opinions.resolved(place, HERE, {}), HERE)
-        assert kind in kinds if kind is not None else not any(place_kinds.is_free({k}, "read") for k in kinds), place
+        kinds = place_kinds.classify_place(path_rules.resolve_path(place, HERE, {}), HERE)
+        assert kind in kinds if kind is not None else not any(place_kinds.is_access_free({k}, "read") for k in kinds), (
+            place
+        )
 
 
 @pytest.mark.parametrize("access", COMMANDS)
-def test_they_agree_about_every_place_that_is_known_by_name(access: Access) -> None:
+def test_they_agree_about_every_place_that_is_known_by_name(access: AccessMode) -> None:
     """If this fails, a place is open to a command and closed to a tool, or the other way round: name the reason in `DIFFERENCES`, or mend it."""
     differing = {
         place: (by_shell(access, place).rule, by_tool(access, place).rule)
@@ -170,10 +174,10 @@ def test_they_agree_about_every_place_that_is_known_by_name(access: Access) -> N
 
 
 @pytest.mark.parametrize(("place", "access"), DIFFERENCES)
-def test_each_difference_is_one(place: str, access: Access) -> None:
+def test_each_difference_is_one(place: str, access: AccessMode) -> None:
     """If this fails, they agree by now: take the line out of `DIFFERENCES`."""
     own = replace(HERE, protected=(*HERE.protected, WORK / "handrail.toml"))
-    command = judge(COMMANDS[access].format(place), replace(SHELL, protected=own.protected))
+    command = judge_line(COMMANDS[access].format(place), replace(SHELL, protected=own.protected))
     assert free(command) != free(by_tool(access, place, own))
 
 
@@ -275,4 +279,7 @@ async def test_public_files_are_read_when_nobody_can_be_asked(tmp_path: Path) ->
 def test_names_of_the_table_are_told_apart_in_one_module() -> None:
     assert place_kinds.is_public("/usr/share/doc/x")
     assert not place_kinds.is_public("/etc/shadow")
-    assert place_kinds.secret_in(paths.resolve(".env", cwd=WORK, home=HOME), ()) == "settings with secrets"
+    assert (
+        place_kinds.describe_resolved_secret(path_resolution.resolve_path(".env", cwd=WORK, home=HOME), ())
+        == "settings with secrets"
+    )

@@ -10,8 +10,8 @@ import pytest
 from mcp import types
 from tests.plugins.mcp.place import ERAS, MODERN, Place, made, result_fields, wait_for
 
-from handrail.asking.pending import PendingInquiry, pending, reply
-from handrail.config.places import Places
+from handrail.approval.inbox import PendingInquiry, answer_inquiry, list_pending_questions
+from handrail.config.app_dirs import AppDirs
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 QUESTIONS = [
@@ -65,16 +65,16 @@ async def test_a_client_that_cannot_ask_is_nobody(place: Place) -> None:
 
 async def test_where_a_client_may_not_answer_for_its_person_they_do_at_this_machine(place: Place) -> None:
     place.configure('[serve]\napprovals = "local"\n')
-    places, results = Places.of(place.environment), list[Any]()
+    places, results = AppDirs.of(place.environment), list[Any]()
 
     async def ask() -> None:
         results.append(await answers(place, MODERN, types.ElicitResult(action="accept", content={"q4": "the boat"})))
 
     async with anyio.create_task_group() as group:
         group.start_soon(ask)
-        (left,) = await wait_for(lambda: pending(places))
+        (left,) = await wait_for(lambda: list_pending_questions(places))
         assert isinstance(left, PendingInquiry)
-        reply(places, left, ["blue", ("left",), True, None])
+        answer_inquiry(places, left, ["blue", ("left",), True, None])
     assert [each["answer"] for each in results[0]["answers"]] == ["blue", ["left"], True, None]
     assert place.asked == []
 

@@ -10,7 +10,7 @@ import pytest
 
 import handrail
 from handrail import Delete, Read, Session, Tool, Write
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 WITHOUT_UNDO: dict[str, Any] = {"undo.enabled": False}
 LAYERS = ("file", "document", "system")

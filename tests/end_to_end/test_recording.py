@@ -14,12 +14,12 @@ import yaml
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import yes
-from handrail.commands.record import calls_of, recorded
-from handrail.records.plans import Plan, read_plan
-from handrail.records.recording import Recording, Tape, Wishes
-from handrail.records.replaying import StepDone, run_plan
-from handrail.records.report import before_and_now, write_report
+from handrail.api.approval import yes
+from handrail.cli.record import build_recording, read_session_calls
+from handrail.plans.html_report import read_before_and_now, write_report
+from handrail.plans.plan_file import ReplayPlan, read_plan
+from handrail.plans.plan_recorder import PlanRecording, RecordingOptions, StepRecorder
+from handrail.plans.replay import StepResult, run_plan
 
 pytestmark = pytest.mark.anyio
 WINDOW = Path(__file__).parents[1] / "plugins" / "gui" / "plain_window.py"
@@ -69,26 +69,26 @@ async def work(session: Session, file: str) -> None:
 
 
 @pytest.fixture(scope="module")
-async def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recording, Recording, str]:
+async def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlanRecording, PlanRecording, str]:
     """The work as a plan: of the tape; and of the audit. And the folder that it was done in."""
     folder = tmp_path_factory.mktemp("recorded")
     async with desktop(folder) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         await work(session, "first.txt")
-        wishes = Wishes("A note", str(folder), {"file": "first.txt"})
-        live = await recorded(tape.made, session, wishes)
-        made, workspace = calls_of(session.id, session.runtime.places)
+        wishes = RecordingOptions("A note", str(folder), {"file": "first.txt"})
+        live = await build_recording(tape.made, session, wishes)
+        made, workspace = read_session_calls(session.id, session.runtime.places)
         assert workspace == str(folder)
-        return live, await recorded(made, session, wishes), str(folder)
+        return live, await build_recording(made, session, wishes), str(folder)
 
 
-def saved(recording: Recording, folder: Path) -> Plan:
+def saved(recording: PlanRecording, folder: Path) -> ReplayPlan:
     return read_plan(recording.write(folder / "note.yaml"))
 
 
 @pytest.mark.timeout(120)
 async def test_a_plan_names_what_lasts_and_nothing_of_the_session(
-    made: tuple[Recording, Recording, str], tmp_path: Path
+    made: tuple[PlanRecording, PlanRecording, str], tmp_path: Path
 ) -> None:
     live, past, folder = made
     plan = saved(live, tmp_path)
@@ -112,7 +112,7 @@ async def test_a_plan_names_what_lasts_and_nothing_of_the_session(
 
 @pytest.mark.timeout(120)
 async def test_it_is_done_again_on_a_fresh_desktop_with_another_name(
-    made: tuple[Recording, Recording, str], tmp_path: Path
+    made: tuple[PlanRecording, PlanRecording, str], tmp_path: Path
 ) -> None:
     plan = saved(made[0], tmp_path)
     async with desktop(tmp_path / "again") as session:
@@ -126,7 +126,7 @@ async def test_it_is_done_again_on_a_fresh_desktop_with_another_name(
     assert steps[0].result["stdout"].startswith("in /")
 
 
-def changed(recording: Recording, folder: Path) -> Plan:
+def changed(recording: PlanRecording, folder: Path) -> ReplayPlan:
     """The same plan where the calculator has become a program without keys."""
     saved(recording, folder)
     other = f"{sys.executable} {WINDOW} /dev/null plain galculator &"
@@ -136,18 +136,18 @@ def changed(recording: Recording, folder: Path) -> Plan:
 
 @pytest.mark.timeout(120)
 async def test_a_changed_application_stops_it_with_a_picture_of_before_and_now(
-    made: tuple[Recording, Recording, str], tmp_path: Path
+    made: tuple[PlanRecording, PlanRecording, str], tmp_path: Path
 ) -> None:
     plan = changed(made[0], tmp_path)
     async with desktop(tmp_path / "again") as session:
         steps = await run_plan(plan, session)
         page = write_report(tmp_path / "report.html", plan, steps, session, beside=tmp_path).read_text()
-    last: StepDone = steps[-1]
+    last: StepResult = steps[-1]
     assert len(steps) < plan.count
     assert last.step.sought() == {"element_id": {"role": "toggle button", "text": "7", "window": "galculator"}}
     assert last.failure is not None
     assert last.result is None, "nothing was clicked"
-    before, now = before_and_now(last, tmp_path)
+    before, now = read_before_and_now(last, tmp_path)
     assert before is not None
     assert now is not None
     assert before != now

@@ -10,7 +10,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.api.approval import Answer, Approval, Choice
 
 WITHOUT_UNDO: dict[str, Any] = {"undo.enabled": False}
 PASTE = "adding this to their own config.toml:\n"

@@ -16,8 +16,8 @@ from tests.end_to_end import shown
 from tests.end_to_end.test_docs import PAGES, ROOT
 
 from handrail import Tool
-from handrail.commands import program
-from handrail.plugins.supplied import supplier
+from handrail.cli import handrail_program
+from handrail.plugins.known_plugins import find_supplier
 
 # What was once so, and what is wrong and how that is answered.
 PAGES_OF_TODAY = [page for page in PAGES if page.name not in ("CHANGELOG.md", "troubleshooting.md")]
@@ -35,8 +35,8 @@ def tools() -> dict[str, Tool]:
 
 def read(words: Sequence[str]) -> None:
     """Raises what a user would be told of a command that is not there, of its options and their values; nothing is run."""
-    command, rest = program, list(words)
-    context = click.Context(program, info_name="handrail", **program.context_settings)
+    command, rest = handrail_program, list(words)
+    context = click.Context(handrail_program, info_name="handrail", **handrail_program.context_settings)
     while True:
         given, rest, _ = command.make_parser(context).parse_args(rest)
         for param in command.params:
@@ -96,9 +96,9 @@ def test_the_readme_of_a_package_installs_its_wheel_and_those_that_its_examples_
     readme = folder / "README.md"
     (line,) = INSTALLS.findall(readme.read_text(encoding="utf-8"))
     installed = set(re.findall(r"handrail_(\w+)-\*", line))
-    needed = {folder.name} | {supplier("tools", call.tool) for call in shown.calls(readme)}
+    needed = {folder.name} | {find_supplier("tools", call.tool) for call in shown.calls(readme)}
     for words in shown.commands(readme):
-        needed |= {supplier("commands", words[0])} | ({"gui"} if "private" in words else set())
+        needed |= {find_supplier("commands", words[0])} | ({"gui"} if "private" in words else set())
     assert needed - {None} <= installed
 
 

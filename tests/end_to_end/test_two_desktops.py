@@ -8,7 +8,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 
 async def windows_of(session: Session) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -13,7 +13,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 
 @pytest.mark.timeout(120)

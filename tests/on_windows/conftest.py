@@ -11,10 +11,10 @@ import pytest
 from tests.desktop_contracts import until
 
 from handrail import Rect, Window
-from handrail.desktops.worker import Worker
-from handrail_gui.native.hands import Guard, NativeHands
-from handrail_gui.native.opening import begin
-from handrail_gui.native.screen import NativeScreen
+from handrail.desktop.thread_worker import ThreadWorker
+from handrail_gui.platforms.native.input_driver import InputGuard, NativeInputDriver
+from handrail_gui.platforms.native.platform_factory import open_native_system
+from handrail_gui.platforms.native.screen import NativeScreen
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,8 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-async def worker() -> AsyncIterator[Worker[Any]]:
-    found = Worker("Windows", begin, lambda system: system.end())
+async def worker() -> AsyncIterator[ThreadWorker[Any]]:
+    found = ThreadWorker("Windows", open_native_system, lambda system: system.end())
     # The first call to Wine starts its desktop.
     await found.run(lambda system: system.grab(Rect(0, 0, 1, 1)), timeout=60)
     yield found
@@ -34,13 +34,13 @@ async def worker() -> AsyncIterator[Worker[Any]]:
 
 
 @pytest.fixture
-def screen(worker: Worker[Any]) -> NativeScreen:
+def screen(worker: ThreadWorker[Any]) -> NativeScreen:
     return NativeScreen(worker)
 
 
 @pytest.fixture
-async def hands(worker: Worker[Any]) -> AsyncIterator[NativeHands]:
-    found = NativeHands(worker, Guard())
+async def hands(worker: ThreadWorker[Any]) -> AsyncIterator[NativeInputDriver]:
+    found = NativeInputDriver(worker, InputGuard())
     await found.move(600, 20)
     yield found
     await found.close()

@@ -9,22 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from handrail.asking.confirm import (
+    from handrail.api.approval import (
         Answer as Answer,
         Approval as Approval,
         Choice as Choice,
         Confirmer as Confirmer,
     )
-    from handrail.asking.inquiries import (
-        Asked as Asked,
-        Inquiry as Inquiry,
-        Question as Question,
-        Reply as Reply,
-        Respondent as Respondent,
-    )
-    from handrail.bag import Bag as Bag
-    from handrail.calls.context import ToolContext as ToolContext
-    from handrail.calls.invocation import (
+    from handrail.api.call import (
         EditConfirmation as EditConfirmation,
         ExecConfirmation as ExecConfirmation,
         GrantOption as GrantOption,
@@ -36,14 +27,104 @@ if TYPE_CHECKING:
         ToolCall as ToolCall,
         UrlConfirmation as UrlConfirmation,
     )
-    from handrail.desktops.desktop import (
+    from handrail.api.context import ToolContext as ToolContext
+    from handrail.api.coordinates import (
+        PIXELS as PIXELS,
+        TO_999 as TO_999,
+        TO_1000 as TO_1000,
+        UNIT as UNIT,
+        Dialect as Dialect,
+        Size as Size,
+    )
+    from handrail.api.desktop import (
         Accessibility as Accessibility,
         Desktop as Desktop,
         Desktops as Desktops,
-        Focusing as Focusing,
+        FocusService as FocusService,
         Glance as Glance,
         Screen as Screen,
         Tree as Tree,
+    )
+    from handrail.api.hookspecs import hookimpl as hookimpl
+    from handrail.api.observation import (
+        Element as Element,
+        Frame as Frame,
+        Observation as Observation,
+        Observations as Observations,
+        Rect as Rect,
+        Transform as Transform,
+        Window as Window,
+        element_wire as element_wire,
+    )
+    from handrail.api.observer import (
+        Change as Change,
+        Observer as Observer,
+        Remark as Remark,
+    )
+    from handrail.api.result import (
+        Media as Media,
+        TailCall as TailCall,
+        ToolResult as ToolResult,
+    )
+    from handrail.api.sandbox import (
+        Bounds as Bounds,
+        Confined as Confined,
+        Limits as Limits,
+        PreparedSandbox as PreparedSandbox,
+        Sandbox as Sandbox,
+    )
+    from handrail.api.service import (
+        Finding as Finding,
+        Memory as Memory,
+        Service as Service,
+        ServiceContext as ServiceContext,
+    )
+    from handrail.api.tool import (
+        Delete as Delete,
+        Effect as Effect,
+        Input as Input,
+        NamedToolset as NamedToolset,
+        Read as Read,
+        Remote as Remote,
+        Run as Run,
+        Send as Send,
+        Tool as Tool,
+        Toolset as Toolset,
+        Write as Write,
+        tool as tool,
+    )
+    from handrail.api.verdict import (
+        Access as Access,
+        CommandStep as CommandStep,
+        Decision as Decision,
+        EvaluationContext as EvaluationContext,
+        Evaluator as Evaluator,
+        KeyboardTarget as KeyboardTarget,
+        Mode as Mode,
+        Opinion as Opinion,
+        Reach as Reach,
+        Reason as Reason,
+        Route as Route,
+        SandboxOffer as SandboxOffer,
+        SubCommand as SubCommand,
+        Verdict as Verdict,
+        View as View,
+    )
+    from handrail.api.vision import (
+        BackendContext as BackendContext,
+        Cost as Cost,
+        NoSettings as NoSettings,
+        Plan as Plan,
+        PlannedAction as PlannedAction,
+        Turn as Turn,
+        VisionBackend as VisionBackend,
+    )
+    from handrail.approval.ask_user import (
+        AnswerKind as AnswerKind,
+        Inquiry as Inquiry,
+        Question as Question,
+        Reply as Reply,
+        Respondent as Respondent,
     )
     from handrail.errors import (
         AmbiguousElement as AmbiguousElement,
@@ -68,128 +149,47 @@ if TYPE_CHECKING:
         ToolError as ToolError,
         ToolUnavailable as ToolUnavailable,
     )
-    from handrail.hookspecs import hookimpl as hookimpl
-    from handrail.judging.rules import (
+    from handrail.nested_dict import Bag as Bag
+    from handrail.open_session import open as open
+    from handrail.policy.rules import (
         Rule as Rule,
     )
-    from handrail.judging.verdicts import (
-        CommandStep as CommandStep,
-        Decision as Decision,
-        Evaluator as Evaluator,
-        Focus as Focus,
-        Judging as Judging,
-        Mode as Mode,
-        Offer as Offer,
-        Opinion as Opinion,
-        Part as Part,
-        Reach as Reach,
-        Reason as Reason,
-        Route as Route,
-        Touch as Touch,
-        Verdict as Verdict,
-        View as View,
-    )
-    from handrail.opening import open as open
-    from handrail.plugins.services import (
-        Finding as Finding,
-        Memory as Memory,
-        Service as Service,
-        ServiceContext as ServiceContext,
-    )
-    from handrail.results.values import (
-        Media as Media,
-        TailCall as TailCall,
-        ToolResult as ToolResult,
-    )
-    from handrail.running.traces import Trace as Trace
-    from handrail.sandboxing.confining import Confinement as Confinement
-    from handrail.sandboxing.denials import Denial as Denial
-    from handrail.sandboxing.sandboxes import (
-        Bounds as Bounds,
-        Confined as Confined,
-        Limits as Limits,
-        PreparedSandbox as PreparedSandbox,
-        Sandbox as Sandbox,
-    )
+    from handrail.sandbox.confinement import Confinement as Confinement
+    from handrail.sandbox.denials import Denial as Denial
     from handrail.session import Session as Session
-    from handrail.tools.contract import (
-        Delete as Delete,
-        Effect as Effect,
-        Input as Input,
-        NamedToolset as NamedToolset,
-        Read as Read,
-        Remote as Remote,
-        Run as Run,
-        Send as Send,
-        Tool as Tool,
-        Toolset as Toolset,
-        Write as Write,
-        tool as tool,
-    )
     from handrail.tools.declarations import (
         declare as declare,
         without_nulls as without_nulls,
     )
-    from handrail.tools.families import (
+    from handrail.tools.model_families import (
         Variation as Variation,
         family_of as family_of,
     )
-    from handrail.vision.backend import (
-        BackendContext as BackendContext,
-        Cost as Cost,
-        NoSettings as NoSettings,
-        Plan as Plan,
-        PlannedAction as PlannedAction,
-        Turn as Turn,
-        VisionBackend as VisionBackend,
-    )
-    from handrail.vision.coordinates import (
-        PIXELS as PIXELS,
-        TO_999 as TO_999,
-        TO_1000 as TO_1000,
-        UNIT as UNIT,
-        Dialect as Dialect,
-        Size as Size,
-    )
-    from handrail.vision.observation import (
-        Element as Element,
-        Frame as Frame,
-        Observation as Observation,
-        Observations as Observations,
-        Rect as Rect,
-        Transform as Transform,
-        Window as Window,
-        element_wire as element_wire,
-    )
-    from handrail.vision.seeing import (
+    from handrail.vision.backend_chain import (
         Answered as Answered,
         Vision as Vision,
     )
-    from handrail.watching.observers import (
-        Change as Change,
-        Observer as Observer,
-        Remark as Remark,
-    )
+    from handrail.workers.external_traces import Trace as Trace
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "asking.confirm": (
+    "api.approval": (
         "Answer",
         "Approval",
         "Choice",
         "Confirmer",
     ),
-    "asking.inquiries": (
-        "Asked",
+    "approval.ask_user": (
+        "AnswerKind",
         "Inquiry",
         "Question",
         "Reply",
         "Respondent",
     ),
-    "bag": ("Bag",),
-    "calls.context": ("ToolContext",),
-    "calls.invocation": (
+    "nested_dict": ("Bag",),
+    "api.context": ("ToolContext",),
+    "api.call": (
         "EditConfirmation",
         "ExecConfirmation",
         "GrantOption",
@@ -201,11 +201,11 @@ _HOMES = {
         "ToolCall",
         "UrlConfirmation",
     ),
-    "desktops.desktop": (
+    "api.desktop": (
         "Accessibility",
         "Desktop",
         "Desktops",
-        "Focusing",
+        "FocusService",
         "Screen",
         "Glance",
         "Tree",
@@ -233,41 +233,41 @@ _HOMES = {
         "ToolError",
         "ToolUnavailable",
     ),
-    "hookspecs": ("hookimpl",),
-    "judging.rules": ("Rule",),
-    "judging.verdicts": (
+    "api.hookspecs": ("hookimpl",),
+    "policy.rules": ("Rule",),
+    "api.verdict": (
         "CommandStep",
         "Decision",
         "Evaluator",
-        "Focus",
-        "Judging",
+        "KeyboardTarget",
+        "EvaluationContext",
         "Mode",
-        "Offer",
+        "SandboxOffer",
         "Opinion",
-        "Part",
+        "SubCommand",
         "Reach",
         "Reason",
         "Route",
-        "Touch",
+        "Access",
         "Verdict",
         "View",
     ),
-    "opening": ("open",),
-    "plugins.services": (
+    "open_session": ("open",),
+    "api.service": (
         "Finding",
         "Memory",
         "Service",
         "ServiceContext",
     ),
-    "results.values": (
+    "api.result": (
         "Media",
         "TailCall",
         "ToolResult",
     ),
-    "running.traces": ("Trace",),
-    "sandboxing.confining": ("Confinement",),
-    "sandboxing.denials": ("Denial",),
-    "sandboxing.sandboxes": (
+    "workers.external_traces": ("Trace",),
+    "sandbox.confinement": ("Confinement",),
+    "sandbox.denials": ("Denial",),
+    "api.sandbox": (
         "Bounds",
         "Confined",
         "Limits",
@@ -275,7 +275,7 @@ _HOMES = {
         "Sandbox",
     ),
     "session": ("Session",),
-    "tools.contract": (
+    "api.tool": (
         "Delete",
         "Effect",
         "Input",
@@ -293,11 +293,11 @@ _HOMES = {
         "declare",
         "without_nulls",
     ),
-    "tools.families": (
+    "tools.model_families": (
         "Variation",
         "family_of",
     ),
-    "vision.backend": (
+    "api.vision": (
         "BackendContext",
         "Cost",
         "NoSettings",
@@ -306,7 +306,7 @@ _HOMES = {
         "Turn",
         "VisionBackend",
     ),
-    "vision.coordinates": (
+    "api.coordinates": (
         "Dialect",
         "PIXELS",
         "Size",
@@ -314,7 +314,7 @@ _HOMES = {
         "TO_999",
         "UNIT",
     ),
-    "vision.observation": (
+    "api.observation": (
         "Element",
         "Frame",
         "Observation",
@@ -324,11 +324,11 @@ _HOMES = {
         "Window",
         "element_wire",
     ),
-    "vision.seeing": (
+    "vision.backend_chain": (
         "Answered",
         "Vision",
     ),
-    "watching.observers": (
+    "api.observer": (
         "Change",
         "Observer",
         "Remark",

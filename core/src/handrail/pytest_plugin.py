@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from handrail.testing.sessions import OpenSession
+    from handrail.testing.session_fixtures import OpenSession
 
 
 @pytest.fixture
@@ -18,6 +18,6 @@ def handrail_session(tmp_path: Path) -> OpenSession:
 
     `async with handrail_session(tools=[greet]) as session: …`
     """
-    from handrail.testing.sessions import open_test_session
+    from handrail.testing.session_fixtures import open_test_session
 
     return partial(open_test_session, folder=tmp_path)

@@ -16,53 +16,53 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
-from handrail.asking.confirm import Confirmer, yes
-from handrail.config.following import Following
-from handrail.config.installed import check_tables, rules
-from handrail.config.loading import Config
-from handrail.config.places import Places, home_folder
+from handrail.api.approval import Confirmer, yes
+from handrail.api.desktop import Desktop, Desktops
+from handrail.api.observer import Observer
+from handrail.api.sandbox import Sandbox
+from handrail.api.service import CallEndingService, ClosableService, Service, ServiceScope, close_safely
+from handrail.api.tool import Tool, Toolset
+from handrail.api.verdict import Decision, EvaluationContext, Evaluator, Mode, RegisteredEvaluator, SandboxOffer
+from handrail.api.vision import NoSettings, VisionBackend
+from handrail.config.app_dirs import AppDirs, find_home_folder
+from handrail.config.installed_plugins import build_rules, check_tables
+from handrail.config.live_reload import ConfigWatcher
+from handrail.config.loader import LoadedConfig
 from handrail.config.settings import SandboxSettings, Settings
-from handrail.desktops.desktop import Desktop, Desktops
-from handrail.desktops.leases import Leases
-from handrail.desktops.obeying import Obeying
-from handrail.desktops.presses import Presses
-from handrail.desktops.stops import Stops
+from handrail.desktop.leases import ResourceLeases
+from handrail.desktop.recent_agent_input import AgentInputRecord
+from handrail.desktop.stop_enforcer import StopEnforcer
+from handrail.desktop.stop_switches import StopSwitches
 from handrail.errors import (
     BackendUnavailable,
     ConfigError,
     HandrailError,
     ToolUnavailable,
 )
-from handrail.files import paths
-from handrail.judging.grantbook import GrantBook
-from handrail.judging.grants import Grant
-from handrail.judging.rules import Origin, Rule
-from handrail.judging.supposing import Supposing
-from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Offer, Seat
-from handrail.plain import is_sequence
-from handrail.plugins.lacking import lacking
-from handrail.plugins.loading import Plugins, check_required, load_here
-from handrail.plugins.opened import Opened
-from handrail.plugins.registering import CORE, register_all, validated
-from handrail.plugins.services import Closable, Ending, Scope, Service, close
-from handrail.running.programs import HostPrograms, named_files, temporary_folders
-from handrail.running.traces import Traces
-from handrail.sandboxing.choosing import Chosen, choose
-from handrail.sandboxing.sandboxes import Sandbox
-from handrail.sandboxing.toolchains import named_folders
+from handrail.fs import path_resolution
+from handrail.json_types import is_sequence
+from handrail.plugins.loader import PluginSet, check_required_plugins, load_plugins_from_environment
+from handrail.plugins.missing_plugin import describe_missing_plugin
+from handrail.plugins.open_context import OpenContext
+from handrail.plugins.registration import CORE_PLUGIN, register_plugins, validate_table
+from handrail.policy.dry_run import DryRunPolicy
+from handrail.policy.grant_store import GrantStore
+from handrail.policy.grants import Grant
+from handrail.policy.rules import Rule, RuleOrigin
+from handrail.sandbox.selection import SandboxChoice, choose_sandbox
+from handrail.sandbox.toolchains import resolve_named_folders
 from handrail.session import Session
-from handrail.tools.contract import Tool, Toolset
-from handrail.tools.registry import Registry
+from handrail.text import format_suggestion
+from handrail.tools.registry import ToolRegistry
 from handrail.undo.engine import UndoEngine
-from handrail.vision.backend import NoSettings, VisionBackend
-from handrail.watching.observers import Observer
-from handrail.words import nearest
+from handrail.workers.external_traces import TraceProvider
+from handrail.workers.host_programs import HostPrograms, iter_named_files, list_temporary_folders
 
 log = logging.getLogger(__name__)
 
-WATCH_S = 0.25
+WATCH_INTERVAL_S = 0.25
 # What says on Linux that there is a screen.
-SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 class Runtime:
@@ -70,13 +70,13 @@ class Runtime:
 
     def __init__(
         self,
-        config: Config,
+        config: LoadedConfig,
         *,
         environment: Mapping[str, str],
         cwd: Path,
-        places: Places,
-        plugins: Plugins,
-        reload: Callable[[], Config] | None = None,
+        places: AppDirs,
+        plugins: PluginSet,
+        reload: Callable[[], LoadedConfig] | None = None,
     ) -> None:
         self.config = config
         self.environment = dict(environment)
@@ -84,40 +84,40 @@ class Runtime:
         self.places = places
         self.platform = sys.platform
         self.plugins = plugins
-        self.leases = Leases(places.state / "leases")
-        self.stops = Stops(places.state / "stops")
-        self.presses = Presses(places.state / "presses")
-        self.book = GrantBook.of(places)
+        self.leases = ResourceLeases(places.state / "leases")
+        self.stops = StopSwitches(places.state / "stops")
+        self.presses = AgentInputRecord(places.state / "presses")
+        self.book = GrantStore.of(places)
         self.undo = UndoEngine(places.undo, config.settings.undo, places.all)
         self.sessions: list[Session] = []
         self._tidying: asyncio.Task[None] | None = None
         with config.locating():
-            self._registered = register_all(plugins, config.settings)
-        check_required(plugins, config.settings.plugins.require)
-        self._open: dict[tuple[str, str], Closable] = {}
-        self._sandbox: Chosen | None = None
+            self._registered = register_plugins(plugins, config.settings)
+        check_required_plugins(plugins, config.settings.plugins.require)
+        self._open: dict[tuple[str, str], ClosableService] = {}
+        self._sandbox: SandboxChoice | None = None
         # The last answer of `opened_folders`, under what it depends on.
         self._opened_folders: dict[object, tuple[tuple[Path, ...], tuple[Path, ...]]] = {}
         self._choosing = anyio.Lock()
         # The last answer of `programs`, under what it depends on.
         self._programs: tuple[object, HostPrograms] | None = None
         # Made now and not when `watch` gets its turn: a change in between would go unnoticed.
-        self._following = Following(self, reload)
-        self._obeying = Obeying(self._services_of)
+        self._following = ConfigWatcher(self, reload)
+        self._obeying = StopEnforcer(self._services_of)
         self.grants: tuple[Grant, ...] = ()
         self.read_grants()
-        self.judging = _judging(self)
+        self.judging = _build_evaluation_context(self)
         with config.locating():
             check_tables(self, config.settings)
-        self.rules = rules(self, config.settings)
-        self.supposing = Supposing(self)
+        self.rules = build_rules(self, config.settings)
+        self.supposing = DryRunPolicy(self)
 
     @property
     def settings(self) -> Settings:
         return self.config.settings
 
     @property
-    def registry(self) -> Registry:
+    def registry(self) -> ToolRegistry:
         return self._registered.registry
 
     @property
@@ -148,7 +148,7 @@ class Runtime:
         return self._registered.skills
 
     @property
-    def traces(self) -> Sequence[tuple[Traces, str]]:
+    def traces(self) -> Sequence[tuple[TraceProvider, str]]:
         """What says what plugins wrote into files of other programs, each with its plugin."""
         return self._registered.traces
 
@@ -158,12 +158,12 @@ class Runtime:
 
     # Judging
 
-    def seats_for(self, tool: Tool) -> tuple[Seat, ...]:
+    def seats_for(self, tool: Tool) -> tuple[RegisteredEvaluator, ...]:
         """The evaluators that have something to say of a tool, and whether each may suggest to allow."""
         return tuple(
-            Seat(evaluator, self._trusts(plugin))
+            RegisteredEvaluator(evaluator, self._trusts(plugin))
             for evaluator, plugin in self._registered.evaluators
-            if _applies(evaluator, tool)
+            if _is_applicable(evaluator, tool)
         )
 
     def read_grants(self) -> None:
@@ -178,10 +178,12 @@ class Runtime:
         for rule, plugin in self._registered.rules:
             trusted = plugin in settings.security.trust
             if trusted or rule.decision is not Decision.ALLOW:
-                yield replace(rule, tier="plugin", lifts=(), tightening=not trusted, origin=Origin(f"plugin {plugin}"))
+                yield replace(
+                    rule, tier="plugin", lifts=(), tightening=not trusted, origin=RuleOrigin(f"plugin {plugin}")
+                )
 
     def _trusts(self, plugin: str) -> bool:
-        return plugin == CORE or plugin in self.settings.security.trust
+        return plugin == CORE_PLUGIN or plugin in self.settings.security.trust
 
     # Programs
 
@@ -191,50 +193,52 @@ class Runtime:
         roots = {root for session in self.sessions for root in session.workspace} or {self.cwd}
         key = frozenset(roots), self.settings.sandbox.writable
         if self._programs is None or self._programs[0] != key:
-            home = home_folder(self.environment)
-            written = named_folders(self.settings.sandbox.writable, workspace=(self.cwd,), home=home)
-            self._programs = key, HostPrograms(self.environment, (*sorted(roots), *written, *temporary_folders()))
+            home = find_home_folder(self.environment)
+            written = resolve_named_folders(self.settings.sandbox.writable, workspace=(self.cwd,), home=home)
+            self._programs = key, HostPrograms(self.environment, (*sorted(roots), *written, *list_temporary_folders()))
         return self._programs[1]
 
     # Sandboxes
 
-    async def sandbox(self) -> Chosen:
+    async def sandbox(self) -> SandboxChoice:
         """The sandbox of this process, chosen when it is first asked for."""
         if self._sandbox is None:
             async with self._choosing:
                 if self._sandbox is None:
-                    self._sandbox = await choose(self.sandboxes, self.settings, lambda: self.programs)
+                    self._sandbox = await choose_sandbox(self.sandboxes, self.settings, lambda: self.programs)
         return self._sandbox
 
-    async def offer(self, judging: Judging, settings: Settings | None = None) -> Offer | None:
+    async def offer(self, judging: EvaluationContext, settings: Settings | None = None) -> SandboxOffer | None:
         """What the sandbox here gives to a call in these circumstances; None when there is none for it."""
         if judging.platform != self.platform:
             return None
         sandbox = (await self.sandbox()).sandbox
         if sandbox is None:
             return None
-        from handrail.sandboxing.confining import unfit
+        from handrail.sandbox.confinement import find_unfit_workspace
 
-        if unfit(judging.workspace, home=judging.home) is not None:
+        if find_unfit_workspace(judging.workspace, home=judging.home) is not None:
             return None
         wanted = (settings or self.settings).sandbox
         writable = tuple(map(str, self.opened_folders(judging, wanted)[1]))
         network = wanted.network and sandbox.networks
-        return Offer(
+        return SandboxOffer(
             sandbox.name, network, writable, sandbox.private_tmp, sandbox.filters, wanted.hosts, sandbox.own_processes
         )
 
-    def opened_folders(self, judging: Judging, wanted: SandboxSettings) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    def opened_folders(
+        self, judging: EvaluationContext, wanted: SandboxSettings
+    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         """Return the folders beside the workspace that sandboxed commands can read, and those that they can write, as real paths."""
         here = judging.home == self.judging.home and judging.platform == self.platform
         path = judging.environment.get("PATH")
         key = judging.workspace, judging.home, here, path, wanted.readable, wanted.writable
         if key not in self._opened_folders:
-            from handrail.sandboxing.toolchains import toolchains
+            from handrail.sandbox.toolchains import find_toolchains
 
-            found = toolchains(judging.environment, home=judging.home, roots=judging.workspace) if here else ()
+            found = find_toolchains(judging.environment, home=judging.home, roots=judging.workspace) if here else ()
             named = [
-                named_folders(texts, workspace=judging.workspace, home=judging.home)
+                resolve_named_folders(texts, workspace=judging.workspace, home=judging.home)
                 for texts in (wanted.readable, wanted.writable)
             ]
             self._opened_folders = {key: ((*found, *named[0]), named[1])}
@@ -259,7 +263,10 @@ class Runtime:
         return here[0].name if here else None
 
     def _no_backend(self, name: str) -> BackendUnavailable:
-        said, hint = lacking("backends", name) or (nearest(name, self.backends), "`handrail plugins` shows those here")
+        said, hint = describe_missing_plugin("backends", name) or (
+            format_suggestion(name, self.backends),
+            "`handrail plugins` shows those here",
+        )
         return BackendUnavailable(f"there is no vision backend {name!r}{said}", hint=hint)
 
     def lacks(self, backend: type[VisionBackend]) -> str | None:
@@ -272,7 +279,9 @@ class Runtime:
             return f"its check failed ({type(exc).__name__})"
 
     def _backend_config(self, backend: type[VisionBackend]) -> BaseModel:
-        return validated(backend.Config, self.settings.backends.get(backend.name, {}), table=f"backends.{backend.name}")
+        return validate_table(
+            backend.Config, self.settings.backends.get(backend.name, {}), table=f"backends.{backend.name}"
+        )
 
     async def open_backend(self, name: str, session: Session) -> VisionBackend:
         """A backend, open for one session; `BackendUnavailable` says what it lacks."""
@@ -284,14 +293,14 @@ class Runtime:
         config = self._backend_config(chosen)
         backend = chosen(config)
         try:
-            context = Opened(self, config, session, await session.desktop())
+            context = OpenContext(self, config, session, await session.desktop())
             with anyio.move_on_after(backend.deadline) as opening:
                 await backend.open(context)
             if opening.cancelled_caught:
                 raise BackendUnavailable(f"it did not open within {backend.deadline:g} s")
         except BaseException as exc:
             with anyio.move_on_after(backend.deadline, shield=True):
-                await close(backend, f"vision backend {name}")
+                await close_safely(backend, f"vision backend {name}")
             if isinstance(exc, HandrailError) or not isinstance(exc, Exception):
                 raise
             # A backend is plugin code; whatever goes wrong in it, the next of the chain may work.
@@ -306,7 +315,7 @@ class Runtime:
         found = self._registered.services.get("desktops")
         if choice != "current":
             return found[0].missing() if found else "no plugin here supplies desktops; handrail install handrail-gui"
-        if self.platform == "linux" and not any(self.environment.get(name) for name in SCREENS):
+        if self.platform == "linux" and not any(self.environment.get(name) for name in DISPLAY_VARIABLES):
             return 'there is no screen here (DISPLAY is not set); use --desktop private, or desktop = "private" in the configuration'
         return None
 
@@ -324,7 +333,7 @@ class Runtime:
             return desktop
         return await desktops.attach(choice)
 
-    def scope_of(self, capability: str) -> Scope:
+    def scope_of(self, capability: str) -> ServiceScope:
         """The scope of the service that supplies a capability; `ToolUnavailable` when none does."""
         return self._service(capability)[0].scope
 
@@ -340,7 +349,7 @@ class Runtime:
         async with self.leases.hold(f"service:{capability}:{key[1]}"):
             if key not in self._open:
                 given = desktop if service.scope != "process" else None
-                self._open[key] = await service.open(Opened(self, self.plugin_config(plugin), session, given))
+                self._open[key] = await service.open(OpenContext(self, self.plugin_config(plugin), session, given))
             return self._open[key]
 
     async def close_services(self, *, session: Session | None = None) -> Sequence[str]:
@@ -352,11 +361,11 @@ class Runtime:
         keys = [key for key in reversed(self._open) if session is None or key[1] == session.id]
         for key in keys:
             service = self._open.pop(key)
-            await close(service, f"service {key[0]}")
-            if isinstance(service, Ending):
+            await close_safely(service, f"service {key[0]}")
+            if isinstance(service, CallEndingService):
                 ended += service.ended
         if session is None and self._sandbox is not None and self._sandbox.sandbox is not None:
-            await close(self._sandbox.sandbox, f"sandbox {self._sandbox.sandbox.name}")
+            await close_safely(self._sandbox.sandbox, f"sandbox {self._sandbox.sandbox.name}")
             self._sandbox = None
         return ended
 
@@ -390,7 +399,7 @@ class Runtime:
         if by_hand:
             settings, confirm = settings.model_copy(update={"mode": Mode.DEFAULT}), yes
         folder = (cwd or self.cwd).absolute()
-        roots = workspace if workspace is not None else _roots(folder, settings.workspace)
+        roots = workspace if workspace is not None else _resolve_workspace_roots(folder, settings.workspace)
         session = Session(
             self,
             settings=settings,
@@ -417,35 +426,35 @@ class Runtime:
     def _tidy(self, settings: Settings) -> None:
         """Take out what past sessions left and nobody keeps any longer, beside the session that begins."""
         if self._tidying is None or self._tidying.done():
-            from handrail.artifacts.retention import prune
+            from handrail.artifacts.retention import prune_sessions
 
-            self._tidying = asyncio.create_task(anyio.to_thread.run_sync(prune, self.places, settings))
+            self._tidying = asyncio.create_task(anyio.to_thread.run_sync(prune_sessions, self.places, settings))
             if self.undo.enabled and self.places.undo.is_dir():
                 self.undo.submit(lambda keeper: keeper.prune())
 
     async def watch(self) -> None:
         """Follow the stop switch and the configuration files as long as it runs."""
         while True:
-            await anyio.sleep(WATCH_S)
+            await anyio.sleep(WATCH_INTERVAL_S)
             for session in tuple(self.sessions):
                 await self._obeying.look(session)
                 session.changes.look()
             self._following.look()
 
-    def _services_of(self, session: Session) -> Iterator[tuple[str, Closable]]:
+    def _services_of(self, session: Session) -> Iterator[tuple[str, ClosableService]]:
         """What is open for a session and its desktop."""
         return ((name, service) for (name, owner), service in self._open.items() if owner in session.owners)
 
 
 @asynccontextmanager
 async def open_runtime(
-    config: Config,
+    config: LoadedConfig,
     *,
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    places: Places | None = None,
-    plugins: Plugins | None = None,
-    reload: Callable[[], Config] | None = None,
+    places: AppDirs | None = None,
+    plugins: PluginSet | None = None,
+    reload: Callable[[], LoadedConfig] | None = None,
 ) -> AsyncGenerator[Runtime, None]:
     """A runtime with its plugins loaded; everything that was opened is closed at the end.
 
@@ -456,8 +465,8 @@ async def open_runtime(
         config,
         environment=environment,
         cwd=(cwd or Path.cwd()).absolute(),
-        places=places or Places.of(environment),
-        plugins=plugins or load_here(environment, disabled=config.settings.plugins.disabled),
+        places=places or AppDirs.of(environment),
+        plugins=plugins or load_plugins_from_environment(environment, disabled=config.settings.plugins.disabled),
         reload=reload,
     )
     runtime.plugins.warn()
@@ -474,7 +483,7 @@ async def open_runtime(
             await runtime.settle()
 
 
-def _applies(evaluator: Evaluator, tool: Tool) -> bool:
+def _is_applicable(evaluator: Evaluator, tool: Tool) -> bool:
     """Whether it wants to judge calls of the tool; one that fails to say is asked about each call."""
     try:
         return evaluator.applies(tool)
@@ -484,41 +493,43 @@ def _applies(evaluator: Evaluator, tool: Tool) -> bool:
         return True
 
 
-def _judging(runtime: Runtime) -> Judging:
-    return Judging(
+def _build_evaluation_context(runtime: Runtime) -> EvaluationContext:
+    return EvaluationContext(
         cwd=runtime.cwd,
-        home=home_folder(runtime.environment),
+        home=find_home_folder(runtime.environment),
         user=runtime.environment.get("USER") or getpass.getuser(),
         environment=runtime.environment,
         workspace=(runtime.cwd,),
         platform=runtime.platform,
         mode=runtime.settings.mode,
         keys=(runtime.places.state,),
-        protected=(*runtime.places.all, *runtime.config.files, *_configured_files(runtime)),
+        protected=(*runtime.places.all, *runtime.config.files, *_iter_command_files(runtime)),
         undoable=runtime.undo.undoable,
         allow_private=runtime.settings.network.allow_private,
     )
 
 
-def _configured_files(runtime: Runtime) -> Iterator[Path]:
+def _iter_command_files(runtime: Runtime) -> Iterator[Path]:
     """The files that commands of observers name, and those of the workspace that commands of servers name."""
     settings, folder = runtime.settings, runtime.cwd
-    home = home_folder(runtime.environment)
-    roots = named_folders((".", *settings.workspace, *settings.sandbox.writable), workspace=(folder,), home=home)
+    home = find_home_folder(runtime.environment)
+    roots = resolve_named_folders(
+        (".", *settings.workspace, *settings.sandbox.writable), workspace=(folder,), home=home
+    )
 
     def is_written(file: Path) -> bool:
         # A program of the system, also behind a link in the workspace, stays what others run.
-        return paths.inside(Path(os.path.realpath(file)), roots, platform=runtime.platform)
+        return path_resolution.is_inside_roots(Path(os.path.realpath(file)), roots, platform=runtime.platform)
 
     for observer in settings.observers:
-        program, *arguments = named_files(observer.command, observer.cwd, folder)
+        program, *arguments = iter_named_files(observer.command, observer.cwd, folder)
         yield from (file for file in (program, *arguments) if file and is_written(file))
         yield from (file for file in arguments if file)
-    for command, named in _server_commands(settings):
-        yield from (file for file in named_files(command, named, folder) if file and is_written(file))
+    for command, named in _iter_server_commands(settings):
+        yield from (file for file in iter_named_files(command, named, folder) if file and is_written(file))
 
 
-def _server_commands(settings: Settings) -> Iterator[tuple[Sequence[str], str | None]]:
+def _iter_server_commands(settings: Settings) -> Iterator[tuple[Sequence[str], str | None]]:
     """The commands of servers, and the folders that they are to run in."""
     for server in settings.mcp.servers.values():
         if server.command:
@@ -529,7 +540,7 @@ def _server_commands(settings: Settings) -> Iterator[tuple[Sequence[str], str | 
             yield tuple(map(str, command)), named if isinstance(named, str) else None
 
 
-def _roots(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+def _resolve_workspace_roots(folder: Path, names: Iterable[str]) -> Iterator[Path]:
     for name in names:
         root = folder / Path(name).expanduser()
         if not root.is_dir():

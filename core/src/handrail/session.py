@@ -16,55 +16,55 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import BaseModel
 
-from handrail.artifacts.store import Artifacts
-from handrail.asking.approvals import Approvals
-from handrail.asking.confirm import Approval, Confirmer
-from handrail.bag import Bag
-from handrail.calls import pipeline
-from handrail.calls.invocation import Invocation, ToolCall
-from handrail.calls.limits import Limits
-from handrail.calls.named_secrets import Secrets
-from handrail.calls.running import Running
-from handrail.calls.scheduler import Scheduler
+from handrail.api.approval import Approval, Confirmer
+from handrail.api.call import Invocation, ToolCall
+from handrail.api.desktop import Desktop
+from handrail.api.events import BackendChanged, EventBus, ModeChanged, SessionEnded, ToolsChanged
+from handrail.api.observation import Observations
+from handrail.api.observer import Observer
+from handrail.api.result import ResultStatus, ToolResult
+from handrail.api.tool import Tool, Toolset
+from handrail.api.verdict import Mode, Verdict, View
+from handrail.approval.broker import ApprovalBroker
+from handrail.artifacts.store import ArtifactStore
+from handrail.audit.call_recorder import CallRecorder
+from handrail.audit.history import CallHistory
+from handrail.audit.writer import AuditWriter
 from handrail.config.settings import Settings
-from handrail.desktops.desktop import Desktop
 from handrail.errors import Denied, Failsafe, HandrailError, NoSandbox, Stopped
-from handrail.files.paths import leads_to
-from handrail.judging.court import Court
-from handrail.judging.verdicts import Mode, Verdict, View
-from handrail.records.audit import Audit
-from handrail.records.history import History
-from handrail.records.recorder import Recorder
-from handrail.results.values import Status, ToolResult
-from handrail.sandboxing.choosing import CURE
-from handrail.tools.contract import Tool, Toolset
-from handrail.tools.listing import Listed, Listing
+from handrail.events.live_output import LiveOutputWriter
+from handrail.fs.path_resolution import find_link_target
+from handrail.nested_dict import Bag
+from handrail.pipeline import run_call
+from handrail.pipeline.call_task import CallTask
+from handrail.pipeline.limits import SessionLimits
+from handrail.pipeline.observers import SessionObservers
+from handrail.pipeline.scheduler import CallScheduler
+from handrail.pipeline.secret_refs import SessionSecrets
+from handrail.policy.session_policy import SessionPolicy
+from handrail.sandbox.selection import DOCTOR_HINT
+from handrail.sanitize.provenance import ProvenanceTracker
+from handrail.tools.session_tools import ListedTool, SessionTools
 from handrail.undo.call_changes import CallChanges
-from handrail.untrusted.intake import Intake
-from handrail.vision.observation import Observations
-from handrail.vision.seeing import Vision
-from handrail.vision.switching import Views
-from handrail.watching.events import BackendChanged, Bus, ModeChanged, SessionEnded, ToolsChanged
-from handrail.watching.observers import Observer
-from handrail.watching.observing import Watch
-from handrail.watching.onlookers import Onlookers
+from handrail.vision.backend_chain import Vision
+from handrail.vision.backend_switcher import BackendSwitcher
 
 # How often a call looks whether those are over that it has to wait for.
-WAIT_S = 0.02
+WAIT_POLL_S = 0.02
 
 if TYPE_CHECKING:
-    from handrail.asking.inquiries import Inquiry
-    from handrail.asking.pending import Left
+    from handrail.approval.ask_user import Inquiry
+    from handrail.approval.inbox import PostedQuestion
+    from handrail.events.event_stream import EventStream
+    from handrail.events.telemetry import CallTracer
     from handrail.runtime import Runtime
-    from handrail.sandboxing.confining import Confinement, Confines
-    from handrail.sandboxing.gateway import Connections
-    from handrail.sandboxing.quarantine import HostRun
+    from handrail.sandbox.confinement import Confinement, SessionConfinement
+    from handrail.sandbox.gateway import ProxyConnections
+    from handrail.sandbox.quarantine import HostRun
     from handrail.undo.plans import UndoPlan
-    from handrail.watching.event_stream import EventStream
-    from handrail.watching.telemetry import Tracing
 
 # How long a session that ends waits for calls that do not stop.
-CLOSING_S = 5.0
+CLOSE_TIMEOUT_S = 5.0
 
 
 class Session:
@@ -98,26 +98,26 @@ class Session:
         # What calls left running and its end ended, in words.
         self.ended: Sequence[str] = ()
         self._over = anyio.Event()
-        self.bus = Bus()
-        self.history = History()
+        self.bus = EventBus()
+        self.history = CallHistory()
         self.observations = Observations()
         kept = runtime.places.artifacts / self.id
-        self.artifacts = Artifacts(kept, limit=settings.output.max_bytes, changed=self._artifact_came)
-        self.intake = Intake(self.history, self.artifacts.source_of)
+        self.artifacts = ArtifactStore(kept, limit=settings.output.max_bytes, changed=self._artifact_came)
+        self.intake = ProvenanceTracker(self.history, self.artifacts.source_of)
         self.stash = Bag()
         self.turn_stash = Bag()
-        self.secrets = Secrets(runtime.environment, settings.secrets, self.bus, self.artifacts)
-        self.recorder = Recorder(self.history, self._audit(), self.secrets, self.observations, self.artifacts)
+        self.secrets = SessionSecrets(runtime.environment, settings.secrets, self.bus, self.artifacts)
+        self.recorder = CallRecorder(self.history, self._audit(), self.secrets, self.observations, self.artifacts)
         self._calls = 0
-        self.scheduler = Scheduler(self)
+        self.scheduler = CallScheduler(self)
         # The calls that have arrived and not ended, by their id, in the order they came.
-        self.running: dict[str, Running] = self.scheduler.under_way
-        self.approvals = Approvals(self._leave)
-        self.onlookers = Onlookers(runtime.places, session=self.id, bus=self.bus)
-        self.limits = Limits(settings.limits, over=lambda why: self.cancel(why=why))
+        self.running: dict[str, CallTask] = self.scheduler.under_way
+        self.approvals = ApprovalBroker(self._leave)
+        self.onlookers = LiveOutputWriter(runtime.places, session=self.id, bus=self.bus)
+        self.limits = SessionLimits(settings.limits, over=lambda why: self.cancel(why=why))
         self._desktop = desktop
         self._opening = anyio.Lock()
-        self._confines: Confines | None = None
+        self._confines: SessionConfinement | None = None
         # The calls that run on the host now and could have been confined.
         self._host_runs: list[HostRun] = []
         self._backend = runtime.choose_backend(settings.backend)
@@ -126,60 +126,60 @@ class Session:
         self.planning = False
         # What its calls change in files.
         self.changes = CallChanges(self)
-        self.listing = Listing(self)
-        self.court = Court(self)
+        self.listing = SessionTools(self)
+        self.court = SessionPolicy(self)
         # None: nobody traces calls, and nobody looks at them.
         self.tracing = self._trace()
         self.watch = self._observers()
 
-    def _audit(self) -> Audit | None:
+    def _audit(self) -> AuditWriter | None:
         if not self.settings.audit.enabled:
             return None
         file = self.runtime.places.audit / f"{self.id}.jsonl"
-        return Audit(file, session=self.id, most=self.settings.audit.max_bytes, workspace=self.workspace)
+        return AuditWriter(file, session=self.id, most=self.settings.audit.max_bytes, workspace=self.workspace)
 
-    def _views(self) -> Views:
+    def _views(self) -> BackendSwitcher:
         vision = Vision(
             self._chain(), lambda name: self.runtime.open_backend(name, self), lambda: self.settings.backend_merge
         )
-        return Views(vision, self.running, self.bus)
+        return BackendSwitcher(vision, self.running, self.bus)
 
-    def _trace(self) -> Tracing | None:
+    def _trace(self) -> CallTracer | None:
         enabled = self.settings.telemetry.enabled
         if enabled is False or (enabled is None and "opentelemetry.trace" not in sys.modules):
             return None
-        from handrail.watching.telemetry import tracing
+        from handrail.events.telemetry import create_tracer
 
-        return tracing(self)
+        return create_tracer(self)
 
-    def _observers(self) -> Watch | None:
+    def _observers(self) -> SessionObservers | None:
         """Who looks at calls, of plugins and of the configuration."""
         observers: list[Observer] = list(self.runtime.observers.values())
         if self.settings.observers:
-            from handrail.watching.observer_commands import CommandObserver
+            from handrail.pipeline.observer_commands import CommandObserver
 
             observers += [CommandObserver(settings, self) for settings in self.settings.observers]
-        return Watch(self, observers) if observers else None
+        return SessionObservers(self, observers) if observers else None
 
     # Calls
 
     async def call(self, name: str, args: Mapping[str, Any] | None = None, *, call_id: str | None = None) -> ToolResult:
         """Call a tool as a host does: judged, recorded, never raising. `call_id` is the host's own name for the call."""
         self._calls += 1
-        return await pipeline.run_call(self, ToolCall(name, {} if args is None else args, call_id or f"c{self._calls}"))
+        return await run_call.run_call(self, ToolCall(name, {} if args is None else args, call_id or f"c{self._calls}"))
 
     async def nested(
         self, name: str, args: Mapping[str, Any], *, call_id: str, parent: Invocation, ask: str | None = None
     ) -> ToolResult:
         """Call a tool as a part of another call (`ToolContext.call`)."""
-        return await pipeline.run_call(self, ToolCall(name, args, call_id, ask=ask), parent)
+        return await run_call.run_call(self, ToolCall(name, args, call_id, ask=ask), parent)
 
     async def batch(
         self,
         calls: Sequence[ToolCall],
         *,
         told: Callable[[int, ToolResult], None] = lambda index, result: None,
-        stop_on: Collection[Status] = (),
+        stop_on: Collection[ResultStatus] = (),
     ) -> list[ToolResult]:
         """Several calls of one model step. Those that do not conflict run together, the others in their order. Results in order.
 
@@ -207,33 +207,33 @@ class Session:
         changed since, unless `force` undoes that, too, or `skip_changed` leaves such files as they are. The same is true of files whose present
         contents could not be brought back by a redo, which `final` allows to be taken away. Never raises.
         """
-        from handrail.undo.undo_tool import UNDO_TITLE, arguments_for
+        from handrail.undo.undo_tool import UNDO_TITLE, build_undo_arguments
 
         await self.changes.settle()
         try:
-            args = await arguments_for(self, call, force=force, skip_changed=skip_changed, final=final)
+            args = await build_undo_arguments(self, call, force=force, skip_changed=skip_changed, final=final)
         except HandrailError as exc:
             return ToolResult.failure(exc, title=UNDO_TITLE)
         self._calls += 1
         made = ToolCall("undo_call", args, call_id or f"c{self._calls}", by_hand=True)
-        return await pipeline.run_call(self, made)
+        return await run_call.run_call(self, made)
 
     async def undo_plans(self, *, most: int = 20, everywhere: bool = False) -> list[UndoPlan]:
         """Return undo plans for the newest calls that changed files in this workspace, or `everywhere`; newest first."""
-        from handrail.undo.selection import plans_for
+        from handrail.undo.selection import list_undo_plans
 
         await self.changes.settle()
         roots, stop = None if everywhere else list(map(str, self.workspace)), threading.Event()
-        return await self.runtime.undo.run(lambda keeper: plans_for(keeper, roots, most=most, stop=stop))
+        return await self.runtime.undo.run(lambda keeper: list_undo_plans(keeper, roots, most=most, stop=stop))
 
     async def undo_plan(self, call: str | None = None, *, diff: bool = False) -> tuple[UndoPlan, Sequence[str]]:
         """Return the undo plan of one call and, if `diff` is set, the lines of a diff. Raises `NotFound` for an unknown call."""
-        from handrail.undo.selection import diff_for, plan_for
+        from handrail.undo.selection import build_diff, find_undo_plan
 
         await self.changes.settle()
         roots, stop = list(map(str, self.workspace)), threading.Event()
-        plan = await self.runtime.undo.run(lambda keeper: plan_for(keeper, call, roots, stop=stop))
-        lines = await self.runtime.undo.run(lambda keeper: diff_for(keeper, plan.paths)) if diff else []
+        plan = await self.runtime.undo.run(lambda keeper: find_undo_plan(keeper, call, roots, stop=stop))
+        lines = await self.runtime.undo.run(lambda keeper: build_diff(keeper, plan.paths)) if diff else []
         return plan, lines
 
     def cancel(self, call_id: str | Collection[str] | None = None, *, why: Stopped | None = None) -> int:
@@ -242,7 +242,7 @@ class Session:
 
     def events(self) -> EventStream:
         """What happens from now on, for `async for event in session.events()`; it ends with the session and holds up no call."""
-        from handrail.watching.event_stream import EventStream
+        from handrail.events.event_stream import EventStream
 
         return EventStream(self.bus)
 
@@ -259,11 +259,11 @@ class Session:
         """What the agent sees in the model step that begins now: what it saw before in its order, then what is new."""
         return [listed.tool for listed in await self.begin_step() if listed.available]
 
-    async def begin_step(self) -> list[Listed]:
+    async def begin_step(self) -> list[ListedTool]:
         """`all_tools`, as a host asks before each step of its model. The ephemeral tools of the step before are gone."""
         return await self.listing.begin_step()
 
-    async def all_tools(self) -> list[Listed]:
+    async def all_tools(self) -> list[ListedTool]:
         """Every tool that is known, with the reason where it cannot be called."""
         return await self.listing.all()
 
@@ -313,11 +313,11 @@ class Session:
         self.court.judge_anew()
         self.listing.look_again()
 
-    def _leave(self, question: Approval | Inquiry) -> Left[Any]:
+    def _leave(self, question: Approval | Inquiry) -> PostedQuestion[Any]:
         """A question, left for a person at this machine."""
-        from handrail.asking.pending import leave
+        from handrail.approval.inbox import post_question
 
-        return leave(question, places=self.runtime.places, session=self.id)
+        return post_question(question, places=self.runtime.places, session=self.id)
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the working directory or the variables for the calls that follow."""
@@ -358,17 +358,17 @@ class Session:
 
         `hosts` are those that the call may connect to, and no others.
         """
-        from handrail.sandboxing.confining import unfit
+        from handrail.sandbox.confinement import find_unfit_workspace
 
         if not tool.confinable:
             raise NoSandbox(f"{tool.name} cannot run in a sandbox, and nothing was run")
         chosen = await self.runtime.sandbox()
         if chosen.sandbox is None:
-            raise NoSandbox(f"there is no sandbox here, and nothing was run: {chosen.why_none}", hint=CURE)
-        if (why := unfit(self.workspace, home=self.court.judging.home)) is not None:
+            raise NoSandbox(f"there is no sandbox here, and nothing was run: {chosen.why_none}", hint=DOCTOR_HINT)
+        if (why := find_unfit_workspace(self.workspace, home=self.court.judging.home)) is not None:
             raise NoSandbox(f"nothing was run: {why}")
         for root in self.workspace:
-            if (place := leads_to(root)) is not None:
+            if (place := find_link_target(root)) is not None:
                 why = f"the workspace {str(root)!r} has become a link to {place!r}, or lies behind one"
                 raise NoSandbox(
                     f"nothing was run: {why}", hint="put the folder back, or open a session in the other one"
@@ -383,11 +383,11 @@ class Session:
             self.court.judge_anew()
         return given
 
-    def _connections(self) -> Connections:
-        from handrail.sandboxing.gateway import Connections
+    def _connections(self) -> ProxyConnections:
+        from handrail.sandbox.gateway import ProxyConnections
 
         network = self.settings.network
-        return Connections(network.allow_private, network.proxy, self.runtime.environment)
+        return ProxyConnections(network.allow_private, network.proxy, self.runtime.environment)
 
     async def open_temporary(self) -> None:
         """Make the private folder that sandboxed commands have as /tmp, unless there is one or no sandbox would show it."""
@@ -396,37 +396,37 @@ class Session:
             self._own_confines().open_temporary()
             self.court.judge_anew()
 
-    def _own_confines(self) -> Confines:
-        from handrail.sandboxing.confining import Confines
-        from handrail.sandboxing.shared_runs import SharedRuns
-        from handrail.sandboxing.started_commands import BINDS
+    def _own_confines(self) -> SessionConfinement:
+        from handrail.sandbox.confinement import SessionConfinement
+        from handrail.sandbox.shared_runs import SharedRuns
+        from handrail.sandbox.started_commands import HAS_BIND_MOUNTS
 
         if self._confines is None:
-            self._confines = Confines(
+            self._confines = SessionConfinement(
                 workspace=self.workspace,
                 home=self.court.judging.home,
                 environment=self.runtime.environment,
                 protected=self.runtime.judging.protected,
                 host_runs=self._host_runs,
-                shared=SharedRuns(self.runtime.places.state, self.workspace) if BINDS else None,
+                shared=SharedRuns(self.runtime.places.state, self.workspace) if HAS_BIND_MOUNTS else None,
                 renamed=self.changes.look_past,
             )
         return self._confines
 
     async def begin_question(self) -> HostRun:
         """Hold the session's sandboxed commands while a person is asked about a call on the host, so that it runs what they were shown."""
-        from handrail.sandboxing.quarantine import HostRun
+        from handrail.sandbox.quarantine import HostRun
 
         run = HostRun(asked=True)
         while any(other.confined is not None for other in self._host_runs):
-            await anyio.sleep(WAIT_S)
+            await anyio.sleep(WAIT_POLL_S)
         self._host_runs.append(run)
         await self._hold_for(run, self._own_confines().hold_own)
         return run
 
     async def begin_repository_run(self, sandbox: Confinement) -> HostRun:
         """Hold all other sandboxed commands while this one can change a repository: they could lead git elsewhere, into its data."""
-        from handrail.sandboxing.quarantine import HostRun
+        from handrail.sandbox.quarantine import HostRun
 
         return await self._begin_run(HostRun(confined=sandbox.traffic))
 
@@ -435,7 +435,7 @@ class Session:
 
         `asked` is what has held commands since a person was asked. Raises `Denied` where it cannot be made safe.
         """
-        from handrail.sandboxing.quarantine import HostRun
+        from handrail.sandbox.quarantine import HostRun
 
         if view in (View.SHELL, View.SYSTEM, View.FILES):
             return None
@@ -452,7 +452,7 @@ class Session:
                 self._host_runs[:] = [*others, run]
                 await self._prepare_run(run)
                 return run
-            await anyio.sleep(WAIT_S)
+            await anyio.sleep(WAIT_POLL_S)
 
     async def _hold_for(self, run: HostRun, hold: Callable[[HostRun], None]) -> None:
         """Hold commands in a thread. Where that fails or the call is cancelled, they run on as soon as the thread holds no more."""
@@ -615,7 +615,7 @@ class Session:
         self.ready = {}
         self.cancel(why=Stopped("the session is over"))
         self.limits.close()
-        with anyio.move_on_after(CLOSING_S):
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
             while self.running:
                 await anyio.sleep(0.005)
         await self.vision.close()

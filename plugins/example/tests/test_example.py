@@ -5,7 +5,7 @@ import pytest
 
 from handrail import Rect, VisionBackend
 from handrail.testing import VisionBackendContract
-from handrail.testing.backends import framed
+from handrail.testing.backend_contract import create_frame
 from handrail_example import Example, ExampleConfig
 
 
@@ -18,5 +18,5 @@ class TestExample(VisionBackendContract):
 async def test_the_patch_is_found_where_it_is_on_the_screen():
     pixels = np.full((40, 60, 3), 255, np.uint8)
     pixels[10:20, 30:50] = (0x28, 0x1C, 0xC0)
-    (seen,) = await Example(ExampleConfig(colour="#c01c28")).parse(framed(pixels, 100, 200), "")
+    (seen,) = await Example(ExampleConfig(colour="#c01c28")).parse(create_frame(pixels, 100, 200), "")
     assert seen.rect == Rect(130, 210, 20, 10)

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import Read, Send, tool
-from handrail.artifacts.searching import Pattern, needle_in
-from handrail.artifacts.store import Text
+from handrail.api.events import Event, ToolsChanged
+from handrail.api.result import ToolResult
+from handrail.api.tool import Tool
+from handrail.artifacts.line_search import LinePattern, find_required_literal
+from handrail.artifacts.store import TextArtifact
 from handrail.errors import InvalidArguments
-from handrail.results.values import ToolResult
 from handrail.session import Session
 from handrail.testing import open_test_session
-from handrail.tools.contract import Tool
-from handrail.watching.events import Event, ToolsChanged
 
 BASE = ["artifact_info", "artifact_head", "artifact_tail", "artifact_lines", "artifact_grep"]
 GUIDE = """---
@@ -245,7 +245,7 @@ def test_a_line_far_into_a_large_file_is_found_by_an_index_of_a_few_numbers(tmp_
     with path.open("wb") as file:
         for start in range(0, 1_000_000, 10_000):
             file.write(b"".join(b"%d %s\n" % (n, b"x" * (n % 50)) for n in range(start, start + 10_000)))
-    artifact = Text("a1", path, limit=1_000)
+    artifact = TextArtifact("a1", path, limit=1_000)
     assert artifact.lines.count() == 1_000_000
     for line in (1, 2, 31_337, 654_321, 999_999, 1_000_000):
         assert artifact.lines.page(line, 1, limit=1_000).text.split(" ")[0] == str(line - 1)
@@ -256,7 +256,7 @@ def test_an_artifact_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "a1.txt").symlink_to(tmp_path / "secret")
     with pytest.raises(Exception, match="cannot be read any more"):
-        Text("a1", tmp_path / "a1.txt", limit=1_000).lines.count()
+        TextArtifact("a1", tmp_path / "a1.txt", limit=1_000).lines.count()
 
 
 # Searching
@@ -450,13 +450,13 @@ async def test_front_matter_that_would_grow_without_end_is_refused(session: Sess
     ],
 )
 def test_a_text_that_must_be_in_a_line_is_told_from_the_pattern(pattern: str, needle: bytes | None) -> None:
-    assert needle_in(pattern) == needle
+    assert find_required_literal(pattern) == needle
 
 
 @given(st.text("ab c.*+?^$()[]{}2\\d", max_size=12), st.text("abc d2\n", max_size=200))
 def test_looking_for_that_text_first_changes_nothing(pattern: str, text: str) -> None:
     try:
-        quick, plain = Pattern(pattern), Pattern(f"(?:{pattern})")
+        quick, plain = LinePattern(pattern), LinePattern(f"(?:{pattern})")
     except InvalidArguments:
         return
     data = bytearray(text.encode())

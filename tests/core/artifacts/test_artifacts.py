@@ -14,10 +14,10 @@ import pytest
 from pydantic import BaseModel
 
 from handrail import Media, PluginError, Tool, ToolContext, tool
-from handrail.artifacts.kinds import kind_in
-from handrail.artifacts.queries import Query, query
-from handrail.artifacts.store import Artifact, Artifacts, Text
-from handrail.results.values import ToolResult
+from handrail.api.result import ToolResult
+from handrail.artifacts.kind_detection import detect_kind
+from handrail.artifacts.queries import ArtifactQuery, artifact_query
+from handrail.artifacts.store import Artifact, ArtifactStore, TextArtifact
 from handrail.testing import open_test_session
 
 LONG = "".join(f"{n}\n" for n in range(20_000))
@@ -126,8 +126,8 @@ async def test_without_room_the_result_still_shows_head_and_tail() -> None:
 KEEPING = """
 import sys
 from pathlib import Path
-from handrail.artifacts.store import Artifacts
-artifacts = Artifacts(Path(sys.argv[1]))
+from handrail.artifacts.store import ArtifactStore
+artifacts = ArtifactStore(Path(sys.argv[1]))
 try:
     artifacts.keep("x" * 4_000_000)
 except OSError as exc:
@@ -147,19 +147,19 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 # Declarations
 
 
-@pytest.mark.parametrize("wrong", ["pdf", Text, 1])
+@pytest.mark.parametrize("wrong", ["pdf", TextArtifact, 1])
 def test_a_declared_kind_must_be_one(wrong: Any) -> None:
     with pytest.raises(PluginError, match="artifact is"):
         returning("", artifact=wrong)
 
 
-class Log(Text):
+class Log(TextArtifact):
     """A log, which can be asked for its errors."""
 
     kind = "log"
 
 
-@query("Errors of a log")
+@artifact_query("Errors of a log")
 def artifact_log_errors(artifact: Log, most: int = 5) -> dict[str, Any]:
     """The errors in a log."""
     with artifact.open() as file:
@@ -170,7 +170,7 @@ def artifact_log_errors(artifact: Log, most: int = 5) -> dict[str, Any]:
 class Queried(Log):
     """The same, with its own query."""
 
-    queries: ClassVar[tuple[Query, ...]] = (artifact_log_errors,)
+    queries: ClassVar[tuple[ArtifactQuery, ...]] = (artifact_log_errors,)
 
 
 async def test_a_class_of_artifacts_brings_its_own_queries() -> None:
@@ -192,7 +192,7 @@ def test_a_query_takes_an_artifact() -> None:
         return {"most": most}
 
     with pytest.raises(PluginError, match="takes no artifact"):
-        query("Ask")(ask)
+        artifact_query("Ask")(ask)
 
 
 # Kinds
@@ -225,22 +225,22 @@ def test_a_query_takes_an_artifact() -> None:
 )
 def test_a_kind_is_found_where_nothing_is_declared(text: str, kind: str) -> None:
     data = text.encode()
-    assert kind_in(data, data[-1_024:], whole=True) == kind
+    assert detect_kind(data, data[-1_024:], whole=True) == kind
 
 
 def test_a_kind_is_found_by_the_beginning_and_the_end_of_a_large_file() -> None:
     whole = json.dumps([{"n": n} for n in range(20_000)]).encode()
     lines = b"".join(b'{"n": %d}\n' % n for n in range(20_000))
-    assert kind_in(whole[:65_536], whole[-1_024:], whole=False) == "json"
-    assert kind_in(lines[:65_536], lines[-1_024:], whole=False) == "jsonl"
-    assert kind_in(b"\xff\xfe" * 30_000, b"", whole=True) == "binary"
+    assert detect_kind(whole[:65_536], whole[-1_024:], whole=False) == "json"
+    assert detect_kind(lines[:65_536], lines[-1_024:], whole=False) == "jsonl"
+    assert detect_kind(b"\xff\xfe" * 30_000, b"", whole=True) == "binary"
 
 
 # Files
 
 
 def test_files_and_folders_are_their_owners_only(tmp_path: Path) -> None:
-    artifacts = Artifacts(tmp_path / "cache" / "held")
+    artifacts = ArtifactStore(tmp_path / "cache" / "held")
     artifacts.keep("text")
     artifacts.store(b"x", ".png")
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "cache").rglob("*")}
@@ -252,7 +252,7 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "held").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="held"):
-        Artifacts(tmp_path / "held").keep("text")
+        ArtifactStore(tmp_path / "held").keep("text")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

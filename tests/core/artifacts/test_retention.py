@@ -13,7 +13,7 @@ import pytest
 
 from handrail import tool
 from handrail.artifacts.retention import DAY_S, prune_artifacts, prune_audit
-from handrail.artifacts.store import Artifacts
+from handrail.artifacts.store import ArtifactStore
 from handrail.testing import open_test_runtime
 
 LONG = "x" * 100_000
@@ -27,7 +27,7 @@ async def shout() -> str:
 
 def left(folder: Path, name: str, *, days: float, size: int = 10) -> Path:
     """What a session left that is over, so many days ago."""
-    artifacts = Artifacts(folder / name)
+    artifacts = ArtifactStore(folder / name)
     path = Path(artifacts.keep("x" * size)["path"])
     artifacts.close()
     then = time.time() - days * DAY_S
@@ -49,7 +49,7 @@ def test_of_too_much_the_oldest_goes(tmp_path: Path) -> None:
 
 
 def test_what_a_living_session_holds_stays(tmp_path: Path) -> None:
-    artifacts = Artifacts(tmp_path / "mine")
+    artifacts = ArtifactStore(tmp_path / "mine")
     path = Path(artifacts.keep("text")["path"])
     for file in path.parent.iterdir():
         os.utime(file, (0, 0))
@@ -60,7 +60,7 @@ def test_what_a_living_session_holds_stays(tmp_path: Path) -> None:
 
 
 def test_a_session_of_another_process_is_living_until_that_ends(tmp_path: Path) -> None:
-    held = f"from handrail.artifacts.store import Artifacts; from pathlib import Path; Artifacts(Path({str(tmp_path)!r}) / 's').keep('x')"
+    held = f"from handrail.artifacts.store import ArtifactStore; from pathlib import Path; ArtifactStore(Path({str(tmp_path)!r}) / 's').keep('x')"
     script = f"import sys; {held}; print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=-1, stdout=-1, text=True) as other:
         assert other.stdout is not None
@@ -106,9 +106,9 @@ async def test_a_session_that_begins_takes_out_what_past_ones_left(tmp_path: Pat
 
 
 def test_audit_files_go_by_age_and_those_in_use_stay(tmp_path: Path) -> None:
-    from handrail.records.audit import Audit
+    from handrail.audit.writer import AuditWriter
 
-    audit = Audit(tmp_path / "now.jsonl", session="now")
+    audit = AuditWriter(tmp_path / "now.jsonl", session="now")
     (tmp_path / "past.jsonl").write_text("{}\n")
     for file in tmp_path.iterdir():
         os.utime(file, (0, 0))

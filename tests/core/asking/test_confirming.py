@@ -26,7 +26,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.asking.confirm import callback, no, yes
+from handrail.api.approval import callback, no, yes
 from handrail.errors import NoConfirmer
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
 
@@ -95,7 +95,7 @@ async def test_a_function_that_is_not_async_is_told_what_it_should_be(caplog: py
     person: Any = lambda approval: True  # noqa: E731 # what people try first
     async with open_test_session(tools=[change], confirm=person) as session:
         assert (await session.call("change")).error_code == "no_confirmer"
-    assert "handrail.asking.confirm.callback" in caplog.text
+    assert "handrail.api.approval.callback" in caplog.text
 
 
 async def test_a_callback_answers_by_true_and_false() -> None:
@@ -311,7 +311,7 @@ async def test_working_out_a_question_holds_up_nothing_else_and_ends(monkeypatch
             assert (await session.call("alter")).ok
             tasks.cancel_scope.cancel()
         assert beats > 10
-        monkeypatch.setattr("handrail.calls.command_questions.SHOWING_S", 0.1)
+        monkeypatch.setattr("handrail.pipeline.command_details.SHOWING_S", 0.1)
         result = await session.call("alter")
     assert (result.error_code, len(person.asked)) == ("timeout", 1)
     assert "could not be shown within 0.1 s" in result["error"]["message"]

@@ -15,9 +15,9 @@ from handrail import (
     Approval,
     Choice,
     Decision,
+    EvaluationContext,
     HandrailError,
     Invocation,
-    Judging,
     Opinion,
     Reason,
     Session,
@@ -25,9 +25,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.judging.verdicts import Evaluator
+from handrail.api.events import ApprovalAnswered, ApprovalAsked, Event
+from handrail.api.verdict import Evaluator
 from handrail.testing import ScriptedConfirmer, open_test_session
-from handrail.watching.events import ApprovalAnswered, ApprovalAsked, Event
 
 
 @tool(effects=[Write("settings")])
@@ -106,7 +106,7 @@ async def test_an_edited_call_is_asked_about_again_and_runs_as_edited() -> None:
 class AboveFive(Evaluator):
     name = "above_five"
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         value: int = invocation.args["value"]
         return Opinion("above_five", floor=Decision.DENY, reasons=(Reason("high", "too high"),)) if value > 5 else None
 

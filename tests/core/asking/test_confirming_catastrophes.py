@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail import Answer, Choice, Decision, Session, Verdict, Write, tool
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from handrail.errors import HandrailError
 from handrail.testing import ScriptedConfirmer, open_test_session
 

@@ -21,8 +21,8 @@ import pytest
 
 from handrail import (
     Answer,
+    AnswerKind,
     Approval,
-    Asked,
     Choice,
     Inquiry,
     Question,
@@ -32,13 +32,19 @@ from handrail import (
     Write,
     tool,
 )  # fmt: skip
-from handrail.asking.confirm import yes
-from handrail.asking.inquiries import Replies
-from handrail.asking.pending import PendingApproval, PendingInquiry, give, pending, reply
-from handrail.config.places import Places, write_private
+from handrail.api.approval import yes
+from handrail.api.events import ApprovalAnswered, InquiryAnswered
+from handrail.approval.ask_user import InquiryReplies
+from handrail.approval.inbox import (
+    PendingApproval,
+    PendingInquiry,
+    answer_approval,
+    answer_inquiry,
+    list_pending_questions,
+)
+from handrail.config.app_dirs import AppDirs, write_private_file
 from handrail.errors import NotFound
 from handrail.testing import open_test_session
-from handrail.watching.events import ApprovalAnswered, InquiryAnswered
 
 
 @tool(effects=[Write("settings")])
@@ -52,7 +58,7 @@ class Person:
 
     def __init__(self) -> None:
         self.may = anyio.Event()
-        self.told: list[Answer | Replies | None] = []
+        self.told: list[Answer | InquiryReplies | None] = []
 
     async def __call__(self, approval: Approval) -> Answer:
         try:
@@ -63,7 +69,7 @@ class Person:
         return Answer(Choice.ONCE)
 
 
-async def left(places: Places) -> PendingApproval:
+async def left(places: AppDirs) -> PendingApproval:
     """The question about a call that waits."""
     found = await waiting(places)
     assert isinstance(found, PendingApproval)
@@ -78,9 +84,9 @@ async def called(session: Session) -> AsyncGenerator[PendingApproval, None]:
         yield await left(session.runtime.places)
 
 
-async def waiting(places: Places) -> PendingApproval | PendingInquiry:
+async def waiting(places: AppDirs) -> PendingApproval | PendingInquiry:
     with anyio.fail_after(60):
-        while not (found := pending(places)):
+        while not (found := list_pending_questions(places)):
             await anyio.sleep(0.01)
     return found[0]
 
@@ -91,7 +97,7 @@ async def test_a_question_is_answered_at_this_machine_and_who_was_asked_is_told(
         places, answered = session.runtime.places, list[Any]()
         session.bus.subscribe(lambda event: answered.append(event) if isinstance(event, ApprovalAnswered) else None)
         async with called(session) as question:
-            give(places, question, Choice.ONCE, by="in the console")
+            answer_approval(places, question, Choice.ONCE, by="in the console")
         assert session.history.last()[0].result["status"] == "success"
         assert person.told == [Answer(Choice.ONCE, by="in the console")]
         assert [(event.answer, event.by) for event in answered] == [("once", "in the console")]
@@ -104,13 +110,13 @@ async def test_an_edited_call_is_judged_and_asked_about_anew(tmp_path: Path) -> 
         async with anyio.create_task_group() as group:
             group.start_soon(session.call, "change", {"to": "a"})
             first = await left(places)
-            give(places, first, Choice.EDIT, args={"to": "b"})
+            answer_approval(places, first, Choice.EDIT, args={"to": "b"})
             with anyio.fail_after(60):
-                while not pending(places) or pending(places)[0].id == first.id:
+                while not list_pending_questions(places) or list_pending_questions(places)[0].id == first.id:
                     await anyio.sleep(0.01)
             second = await left(places)
             assert second.args == {"to": "b"}
-            give(places, second, Choice.ONCE)
+            answer_approval(places, second, Choice.ONCE)
         assert session.history.last()[0].result["to"] == "b"
 
 
@@ -122,7 +128,7 @@ async def test_of_many_who_answer_at_once_one_is_first_and_the_others_are_told(t
         def answer(number: int, question: PendingApproval) -> int | None:
             together.wait(60)
             try:
-                give(places, question, Choice.DENY, feedback=f"said by {number}")
+                answer_approval(places, question, Choice.DENY, feedback=f"said by {number}")
             except NotFound:
                 return None
             return number
@@ -146,7 +152,7 @@ async def test_who_is_asked_and_answers_after_somebody_has_taken_the_question_aw
         async with called(session) as question:
             # Nothing of the session runs between the two.
             person.may.set()
-            give(places, question, Choice.DENY, feedback="not now")
+            answer_approval(places, question, Choice.DENY, feedback="not now")
         assert "not now" in session.history.last()[0].result["error"]["message"]
 
 
@@ -158,7 +164,7 @@ async def test_who_answers_here_first_leaves_nothing_to_answer(tmp_path: Path) -
             person.may.set()
         assert session.history.last()[0].result["status"] == "success"
         with pytest.raises(NotFound):
-            give(places, question, Choice.DENY)
+            answer_approval(places, question, Choice.DENY)
         assert not list((places.state / "approvals").glob("*"))
 
 
@@ -184,8 +190,8 @@ async def test_a_file_that_is_no_question_hides_no_other(tmp_path: Path, wrong: 
             own.with_name("a9.question").write_bytes(wrong)
             told = json.loads(own.read_text()) | {"id": "a8", "expires": "soon"}
             own.with_name("a8.question").write_text(json.dumps(told))
-            assert pending(places) == [asked]
-            give(places, asked, Choice.DENY)
+            assert list_pending_questions(places) == [asked]
+            answer_approval(places, asked, Choice.DENY)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
@@ -197,7 +203,7 @@ async def test_a_pipe_in_the_place_of_a_question_or_an_answer_holds_nobody_up(tm
             (folder / "a9.asker").hardlink_to(folder / f"{asked.id}.asker")
             os.mkfifo(folder / "a9.question")
             os.mkfifo(folder / "a8.asker")
-            assert pending(places) == [asked]
+            assert list_pending_questions(places) == [asked]
             os.mkfifo(folder / f"{asked.id}.answer")
         assert session.history.last()[0].result["status"] == "denied"
 
@@ -210,19 +216,19 @@ async def test_where_the_answer_cannot_be_kept_the_question_waits_on(tmp_path: P
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
             try:
                 with pytest.raises(OSError, match="too large"):
-                    give(places, asked, Choice.ONCE)
+                    answer_approval(places, asked, Choice.ONCE)
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, before)
-            assert pending(places) == [asked]
-            give(places, asked, Choice.ONCE)
+            assert list_pending_questions(places) == [asked]
+            answer_approval(places, asked, Choice.ONCE)
         assert session.history.last()[0].result["status"] == "success"
 
 
 @tool()
 async def wonder(*, context: ToolContext) -> dict[str, Any]:
     """Ask two things."""
-    asked = Question(question="Which?", kind=Asked.CHOICE, options=("red", "blue"))
-    return {"answers": list(await context.ask([asked, Question(question="Sure?", kind=Asked.YES_NO)]))}
+    asked = Question(question="Which?", kind=AnswerKind.CHOICE, options=("red", "blue"))
+    return {"answers": list(await context.ask([asked, Question(question="Sure?", kind=AnswerKind.YES_NO)]))}
 
 
 class Thinking(Person):
@@ -237,7 +243,7 @@ class Thinking(Person):
         return ["red", True]
 
 
-async def asked_in_words(places: Places) -> PendingInquiry:
+async def asked_in_words(places: AppDirs) -> PendingInquiry:
     found = await waiting(places)
     assert isinstance(found, PendingInquiry)
     return found
@@ -250,9 +256,9 @@ async def test_questions_in_words_are_answered_at_this_machine_and_who_was_asked
         session.bus.subscribe(lambda event: heard.append(event) if isinstance(event, InquiryAnswered) else None)
         async with anyio.create_task_group() as group:
             group.start_soon(session.call, "wonder")
-            reply(places, await asked_in_words(places), ["blue", None], by="in the console")
+            answer_inquiry(places, await asked_in_words(places), ["blue", None], by="in the console")
         assert session.history.last()[0].result["answers"] == ["blue", None]
-        assert person.told == [Replies(("blue", None), "in the console")]
+        assert person.told == [InquiryReplies(("blue", None), "in the console")]
         assert [(event.answered, event.by) for event in heard] == [(True, "in the console")]
         assert not list((places.state / "approvals").glob("*"))
 
@@ -266,9 +272,9 @@ async def test_questions_in_words_are_answered_once(tmp_path: Path) -> None:
             inquiry = await asked_in_words(places)
             # Nothing of the session runs between the two: who took the question away was first.
             person.may.set()
-            reply(places, inquiry, ["blue", False])
+            answer_inquiry(places, inquiry, ["blue", False])
             with pytest.raises(NotFound):
-                reply(places, inquiry, ["red", True])
+                answer_inquiry(places, inquiry, ["red", True])
         assert session.history.last()[0].result["answers"] == ["blue", False]
         async with anyio.create_task_group() as group:
             group.start_soon(session.call, "wonder")
@@ -283,7 +289,7 @@ async def test_what_is_no_answer_to_questions_in_words_leaves_them_open(tmp_path
     async with open_test_session(tools=[wonder], folder=tmp_path, confirm=Thinking()) as session:
         async with anyio.create_task_group() as group:
             group.start_soon(session.call, "wonder")
-            reply(session.runtime.places, await asked_in_words(session.runtime.places), given)
+            answer_inquiry(session.runtime.places, await asked_in_words(session.runtime.places), given)
         assert session.history.last()[0].result["error"]["code"] == "denied_by_user"
 
 
@@ -294,7 +300,7 @@ async def test_an_answer_that_belongs_to_another_question_is_none(tmp_path: Path
             inquiry = await asked_in_words(session.runtime.places)
             answer = {"nonce": "another", "replies": ["blue", True]}
             folder = session.runtime.places.state / "approvals" / inquiry.session
-            write_private(folder / f"{inquiry.id}.answer", json.dumps(answer))
+            write_private_file(folder / f"{inquiry.id}.answer", json.dumps(answer))
         assert session.history.last()[0].result["error"]["code"] == "denied_by_user"
 
 
@@ -326,21 +332,21 @@ async def test_a_question_whose_asker_was_killed_is_gone_and_cleared_away(tmp_pa
     command = [sys.executable, "-c", ASKER, str(tmp_path)]
     async with await anyio.open_process(command, stdin=subprocess.DEVNULL, stderr=None) as process:
         assert process.stdout is not None
-        places = replace(Places.of({}), state=Path((await process.stdout.receive()).decode().strip()))
+        places = replace(AppDirs.of({}), state=Path((await process.stdout.receive()).decode().strip()))
         asked = await left(places)
         folder = places.state / "approvals" / asked.session
         if taken:
             (folder / f"{asked.id}.question").rename(folder / f"{asked.id}.taken")
         process.kill()
         await process.wait()
-    assert pending(places) == []
+    assert list_pending_questions(places) == []
     assert not folder.exists()
     with pytest.raises(NotFound):
-        give(places, asked, Choice.ONCE)
+        answer_approval(places, asked, Choice.ONCE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
 def test_only_the_person_can_look_into_folders_that_are_made_for_private_files(tmp_path: Path) -> None:
-    write_private(tmp_path / "home/state/approvals/a", "?")
+    write_private_file(tmp_path / "home/state/approvals/a", "?")
     made = [tmp_path / "home", tmp_path / "home/state", tmp_path / "home/state/approvals"]
     assert [stat.S_IMODE(each.stat().st_mode) for each in made] == [0o700] * 3

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from handrail import Session, ToolCall, ToolContext, ToolError, Write, tool
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from handrail.testing import Always, open_test_session
 
 

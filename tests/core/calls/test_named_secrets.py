@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError, Input, Run, Send, Session, ToolContext, Write, tool
-from handrail.asking.confirm import yes
-from handrail.config.loading import load
-from handrail.config.places import Places
-from handrail.records.redaction import REDACTED
+from handrail.api.approval import yes
+from handrail.api.events import Event, event_wire
+from handrail.audit.redaction import REDACTED_TEXT
+from handrail.config.app_dirs import AppDirs
+from handrail.config.loader import load_config
 from handrail.testing import ScriptedConfirmer, open_test_session
-from handrail.watching.events import Event, event_wire
 
 VALUE = "tr0ub4dor-and-3"
 ODD = 'a b"$(id)&c'
@@ -91,7 +91,11 @@ async def test_the_handler_is_given_the_value_and_nobody_else() -> None:
         history = (await session.call("get_action_history"))["actions"]
         audit = written(session)
     assert [(VALUE, {"a": ["x", f"Bearer {VALUE}"]})] == GIVEN
-    assert (result["echo"], result["nested"], result[REDACTED]) == (f"<{REDACTED}>", [{"deep": REDACTED}], 1)
+    assert (result["echo"], result["nested"], result[REDACTED_TEXT]) == (
+        f"<{REDACTED_TEXT}>",
+        [{"deep": REDACTED_TEXT}],
+        1,
+    )
     assert VALUE not in str([dict(result), history, audit, [event_wire(event) for event in heard]])
     assert "secret:API" in audit
 
@@ -110,7 +114,7 @@ async def test_the_value_does_not_turn_up_in_pieces_of_output() -> None:
         session.bus.subscribe(lambda event: heard.append(event_wire(event)))
         await session.call("run", {"command": "login secret:API"})
     told = [event["text"] for event in heard if event["event"] == "output"]
-    assert "".join(told) == f"login {REDACTED}"
+    assert "".join(told) == f"login {REDACTED_TEXT}"
     assert "" not in told
 
 
@@ -157,7 +161,7 @@ async def test_in_the_query_of_an_address_it_is_quoted() -> None:
     async with secrets_session() as session:
         result = await session.call("send", {"url": "https://example.org/?key=secret:ODD"})
     assert GIVEN == ["https://example.org/?key=a%20b%22%24%28id%29%26c"]
-    assert result["content"] == f"https://example.org/?key={REDACTED}"
+    assert result["content"] == f"https://example.org/?key={REDACTED_TEXT}"
 
 
 async def test_a_name_that_nobody_knows_stays_in_a_longer_text() -> None:
@@ -201,13 +205,15 @@ def test_a_project_says_nothing_about_secrets(tmp_path: Path) -> None:
     (project / ".git").mkdir()
     (project / "handrail.toml").write_text('[secrets.variables]\nx = "MAIL_PASSWORD"\n', encoding="utf-8")
     environment = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home"), "HANDRAIL_SECRET_API": VALUE}
-    config = load(places=Places.of(environment), folder=project, environment=environment, admin=tmp_path / "none")
+    config = load_config(
+        places=AppDirs.of(environment), folder=project, environment=environment, admin=tmp_path / "none"
+    )
     assert config.settings.secrets.variables == {}
     assert "secrets.variables.x" in config.ignored[0]
     assert VALUE not in json.dumps(config.settings.model_dump(mode="json"))
     with pytest.raises(ConfigError):
-        load(
-            places=Places.of(environment), folder=project, environment={**environment, "HANDRAIL_SECRETS_KEYRING": "x"}
+        load_config(
+            places=AppDirs.of(environment), folder=project, environment={**environment, "HANDRAIL_SECRETS_KEYRING": "x"}
         )
 
 
@@ -216,7 +222,7 @@ async def test_a_secret_that_is_a_word_of_ours_breaks_no_result(word: str) -> No
     async with open_test_session(tools=[use], environment={"HANDRAIL_SECRET_WORD": word}) as session:
         good = await session.call("use", {"text": "secret:WORD"})
         bad = await session.call("use", {"words": "secret:WORD"})
-    assert (good.status, good["echo"]) == ("success", f"<{REDACTED}>")
+    assert (good.status, good["echo"]) == ("success", f"<{REDACTED_TEXT}>")
     assert (bad.status, bad.error_code, "message" in bad["error"]) == ("error", "invalid_arguments", True)
 
 
@@ -253,4 +259,4 @@ async def test_what_a_tool_writes_to_an_artifact_in_pieces_holds_no_secret() -> 
     async with open_test_session(tools=[write], environment=AROUND) as session:
         result = await session.call("write", {"text": "secret:API"})
         kept = Path(result["artifact"]["path"]).read_text(encoding="utf-8")
-    assert kept == f"before {REDACTED} after {VALUE[:4]}"
+    assert kept == f"before {REDACTED_TEXT} after {VALUE[:4]}"

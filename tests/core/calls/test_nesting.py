@@ -8,10 +8,10 @@ from typing import Any
 import anyio
 
 from handrail import Approval, Decision, Read, ToolContext, ToolError, Write, tool
-from handrail.asking.confirm import callback
-from handrail.records.audit import verify
+from handrail.api.approval import callback
+from handrail.api.events import Event, Proposed, Started
+from handrail.audit.writer import verify_audit
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
-from handrail.watching.events import Event, Proposed, Started
 
 
 @tool()
@@ -136,7 +136,7 @@ async def test_cancelling_the_parent_reaches_the_child() -> None:
             result = await task
         assert result.status == "cancelled"
         assert not session.running
-        audit = verify(session.runtime.places.audit / f"{session.id}.jsonl")
+        audit = verify_audit(session.runtime.places.audit / f"{session.id}.jsonl")
         assert not audit.unfinished
 
 

@@ -26,7 +26,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.records.audit import verify
+from handrail.audit.writer import verify_audit
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
 from handrail.tools.builtin import get_action_history
 
@@ -51,7 +51,7 @@ async def call(made: Tool, args: Mapping[str, Any] | None = None, **session: Any
         # Whatever it was: recorded, and the next call works.
         assert opened.history.last()[-1].call.name == made.name
         assert (await opened.call("wait", {"seconds": 0.1})).ok
-    audit = verify(opened.runtime.places.audit / f"{opened.id}.jsonl") if "folder" in session else None
+    audit = verify_audit(opened.runtime.places.audit / f"{opened.id}.jsonl") if "folder" in session else None
     assert audit is None or (audit.ok and audit.ended and not audit.unfinished)
     return result
 

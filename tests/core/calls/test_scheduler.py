@@ -27,13 +27,13 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.asking.confirm import yes
-from handrail.calls.invocation import Invocation
-from handrail.calls.running import Running
-from handrail.records.audit import verify
-from handrail.records.history import RING
+from handrail.api.approval import yes
+from handrail.api.call import Invocation
+from handrail.api.events import ApprovalAsked, Event, Finished, Queued, Scheduled, Started, event_wire
+from handrail.audit.history import MAX_RECORDS
+from handrail.audit.writer import verify_audit
+from handrail.pipeline.call_task import CallTask
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
-from handrail.watching.events import ApprovalAsked, Event, Finished, Queued, Scheduled, Started, event_wire
 
 # Nothing is kept for undo before a call acts, so that calls which are let go together begin together.
 AT_ONCE = {"undo": {"enabled": False}}
@@ -344,7 +344,7 @@ async def test_a_queued_call_that_is_cancelled_never_begins(tmp_path: Path, whic
         with anyio.fail_after(30):
             results = await task
         assert not session.running
-        audit = verify(session.runtime.places.audit / f"{session.id}.jsonl")
+        audit = verify_audit(session.runtime.places.audit / f"{session.id}.jsonl")
     expected = {"x": ["success", "cancelled", "success"], ("x", "y"): ["success", "cancelled", "cancelled"]}
     assert [result.status for result in results] == expected.get(which, ["cancelled"] * 3)
     assert "x" not in stage.order
@@ -501,7 +501,7 @@ async def test_a_tail_call_gives_the_result_under_the_same_id_and_the_first_name
         (record,) = session.history.last()
         audit = session.runtime.places.audit / f"{session.id}.jsonl"
         lines = audit.read_text()
-        assert not verify(audit).unfinished
+        assert not verify_audit(audit).unfinished
     assert (result["content"], result["tail_calls"]) == ("second as c", ["second"])
     assert record.call.name == "first"
     assert [event.tool for event in heard if isinstance(event, Started | Finished)] == ["first", "second", "first"]
@@ -626,9 +626,9 @@ async def test_progress_stays_between_nothing_and_all() -> None:
 # Many
 
 
-def calls_in_memory() -> list[Running | Invocation]:
+def calls_in_memory() -> list[CallTask | Invocation]:
     gc.collect()
-    return [value for value in gc.get_objects() if isinstance(value, Running | Invocation)]
+    return [value for value in gc.get_objects() if isinstance(value, CallTask | Invocation)]
 
 
 async def test_many_calls_leave_neither_tasks_nor_memory_behind(tmp_path: Path) -> None:
@@ -647,8 +647,8 @@ async def test_many_calls_leave_neither_tasks_nor_memory_behind(tmp_path: Path) 
         assert asyncio.all_tasks() <= before
         kept = [type(value) for value in calls_in_memory() if all(value is not other for other in others)]
     # What the session remembers of its last calls, and nothing of those that are over.
-    assert kept.count(Running) == 0
-    assert kept.count(Invocation) <= RING
+    assert kept.count(CallTask) == 0
+    assert kept.count(Invocation) <= MAX_RECORDS
 
 
 async def test_a_handler_that_cancels_its_own_task_ends_no_other_call() -> None:

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from tests.terminals import Terminal
 
-from handrail.running.ledger import Ledger, Running
+from handrail.workers.registry import ProcessRegistry, RunningProgram
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_the_last_word_is_completed(handrail, line, words):
 
 def test_a_desktop_that_was_started_is_completed(handrail):
     # What `handrail desktop start` writes down; here this process stands for the desktop's.
-    running = Running.of("desktop", "workshop", "a desktop", pid=os.getpid())
-    Ledger(handrail.home / "state").write(running)
+    running = RunningProgram.of("desktop", "workshop", "a desktop", pid=os.getpid())
+    ProcessRegistry(handrail.home / "state").write(running)
     assert complete(handrail, "handrail call --desktop w") == ["workshop"]
 
 

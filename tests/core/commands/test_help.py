@@ -7,7 +7,7 @@ import sys
 import click
 import pytest
 
-from handrail import commands
+from handrail import cli
 
 # What would make every start slow.
 HEAVY = (
@@ -16,9 +16,9 @@ HEAVY = (
     "asyncio",
     "importlib.metadata",
     "platformdirs",
-    "handrail.config.loading",
-    "handrail.plugins.loading",
-    "handrail.tools.contract",
+    "handrail.config.loader",
+    "handrail.plugins.loader",
+    "handrail.api.tool",
 )
 
 
@@ -36,7 +36,7 @@ def test_help_imports_nothing_heavy(handrail, plugins):
     if plugins is None:
         # The plugins of this environment, without the tests' own.
         del environment["HANDRAIL_PLUGINS"], environment["PYTHONPATH"]
-    code = "from handrail.commands import main; main(['--help'])"
+    code = "from handrail.cli import main; main(['--help'])"
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, env=environment
     )
@@ -46,10 +46,10 @@ def test_help_imports_nothing_heavy(handrail, plugins):
 
 
 def test_the_summary_in_the_list_is_the_commands_own():
-    context = click.Context(commands.program)
+    context = click.Context(cli.handrail_program)
     listed = dict(line.split(maxsplit=1) for line in _listed(context))
-    for name in commands.program.list_commands(context):
-        command = commands.program.get_command(context, name)
+    for name in cli.handrail_program.list_commands(context):
+        command = cli.handrail_program.get_command(context, name)
         assert command is not None
         assert listed[name] == command.get_short_help_str(100)
         assert len(listed[name]) < 60
@@ -57,7 +57,7 @@ def test_the_summary_in_the_list_is_the_commands_own():
 
 def _listed(context: click.Context) -> list[str]:
     formatter = click.HelpFormatter(width=100)
-    commands.program.format_commands(context, formatter)
+    cli.handrail_program.format_commands(context, formatter)
     return formatter.getvalue().splitlines()[1:]
 
 

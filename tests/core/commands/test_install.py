@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.commands._packages import distribution_of
+from handrail.cli._package_manager import find_distribution
 
 PLUGINS = Path(__file__).parents[2] / "fixtures/plugins"
-PROGRAM = "import sys; from handrail.commands import main; main(sys.argv[1:])"
+PROGRAM = "import sys; from handrail.cli import main; main(sys.argv[1:])"
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_what_is_no_plugin_is_refused_before_anything_is_removed(handrail, name,
 
 @pytest.mark.parametrize("name", ["vision_ocr", "vision-ocr", "Handrail.Vision_OCR", "handrail-vision-ocr"])
 def test_a_plugin_is_found_by_any_spelling_of_its_name_or_its_package(name):
-    assert distribution_of(name) == "handrail-vision-ocr"
+    assert find_distribution(name) == "handrail-vision-ocr"
 
 
 def test_options_that_go_without_a_package_are_refused_with_what_to_leave_out(handrail):

@@ -43,7 +43,7 @@ def test_a_plugin_that_is_named_and_not_installed_is_told_wherever_tools_are_ask
 def test_a_plugin_that_does_not_load_is_told_wherever_calls_are_made(handrail):
     done = handrail("call", "wait", "--args", '{"seconds": 0.1}', plugins="broken")
     assert done.returncode == 0
-    assert "WARNING handrail.plugins.loading: plugin 'broken' did not load: " in done.stderr
+    assert "WARNING handrail.plugins.loader: plugin 'broken' did not load: " in done.stderr
     assert "a_module_that_is_nowhere" in done.stderr
 
 

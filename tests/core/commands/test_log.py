@@ -7,8 +7,8 @@ import sys
 
 FLOOD = """
 import logging
-from handrail.commands._log import log_to_stderr
-log_to_stderr(debug=False)
+from handrail.cli._stderr_log import configure_stderr_logging
+configure_stderr_logging(debug=False)
 for number in range(5_000):
     logging.warning("line %d of a flood that nobody reads, whatever it says", number)
 print("done")

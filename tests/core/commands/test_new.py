@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.commands.new import KINDS
+from handrail.cli.new import PLUGIN_KINDS
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PLUGIN_KINDS)
 def test_a_package_is_made_and_the_next_step_is_told(handrail, kind: str) -> None:
     done = handrail("new", kind, "my_first")
     assert done.returncode == 0, done.stderr

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.calls.invocation import GrantOption
-from handrail.judging.grantbook import GrantBook
-from handrail.judging.grants import Grant
-from handrail.judging.verdicts import Mode
+from handrail.api.call import GrantOption
+from handrail.api.verdict import Mode
+from handrail.policy.grant_store import GrantStore
+from handrail.policy.grants import Grant
 
 RULES = """
 [[policy.rules]]
@@ -109,7 +109,7 @@ def test_a_check_without_a_file_reads_what_counts_here(handrail):
 
 @pytest.fixture
 def book(handrail):
-    book = GrantBook(handrail.home / "data/grants.json")
+    book = GrantStore(handrail.home / "data/grants.json")
     for word in ("push", "pull"):
         option = GrantOption(f"commands that start with git {word}", "execute_cli", commands=(("git", word),))
         book.add(Grant(option, Mode.DEFAULT, ("/work",), "/work", always=True))
@@ -132,7 +132,7 @@ def test_grants_are_listed_and_revoked(handrail, book):
     assert handrail("grants", "revoke").returncode == 2
 
 
-def test_the_file_of_grants_is_private(book: GrantBook):
+def test_the_file_of_grants_is_private(book: GrantStore):
     assert stat.S_IMODE(os.stat(book.file).st_mode) == 0o600
     assert Path(book.file).parent.stat().st_mode & 0o077 == 0
 

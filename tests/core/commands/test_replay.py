@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from handrail.records.plans import parse_plan
+from handrail.plans.plan_file import parse_plan
 
 PAGE = Path(__file__).parents[3] / "docs" / "plans.md"
 PLAN = """

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import handrail
 from handrail import Decision, Mode
-from handrail.config import loading as config, trust
-from handrail.config.layers import variables
-from handrail.config.places import Places
+from handrail.api.verdict import MODES
+from handrail.config import loader as config, trust
+from handrail.config.app_dirs import AppDirs
+from handrail.config.layers import map_variables
 from handrail.errors import ConfigError
-from handrail.judging.verdicts import MODES
 
 RULE = '[[policy.rules]]\ntool = "{tool}"\ndecision = "{decision}"\n'
 DENY_A = RULE.format(tool="a", decision="deny")
@@ -29,7 +29,7 @@ class Person:
         self.home = root / "home"
         self.project = self.home / "project"
         self.project.mkdir(parents=True)
-        self.places = Places.of({"HANDRAIL_HOME": str(root / "state")})
+        self.places = AppDirs.of({"HANDRAIL_HOME": str(root / "state")})
         self.admin = root / "etc" / "config.toml"
 
     @property
@@ -43,7 +43,7 @@ class Person:
                 file.write_text(text)
 
     def trust(self) -> None:
-        trust.trust(self.project, places=self.places)
+        trust.trust_folder(self.project, places=self.places)
 
     def load(
         self,
@@ -52,8 +52,8 @@ class Person:
         *,
         folder: Path | None = None,
         file: Path | None = None,
-    ) -> config.Config:
-        return config.load(
+    ) -> config.LoadedConfig:
+        return config.load_config(
             places=self.places,
             folder=folder or self.project,
             environment={"HOME": str(self.home), **(environment or {})},
@@ -341,7 +341,7 @@ def test_the_nearest_file_up_to_the_repositorys_root_counts(person):
     deep.mkdir(parents=True)
     person.write(project='backend = "far"')
     (deep.parent / "handrail.toml").write_text('backend = "near"')
-    trust.trust(deep.parent, places=person.places)
+    trust.trust_folder(deep.parent, places=person.places)
     person.trust()
     assert person.load(folder=deep).settings.backend == "near"
     (deep.parent / "handrail.toml").unlink()
@@ -470,7 +470,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
 
 def test_the_page_names_every_variable_and_its_key_and_no_other():
     told = dict(re.findall(r"^\| `(HANDRAIL_\w+)` \| `([\w.]+)` \|$", DOCS.read_text(), re.MULTILINE))
-    assert told == {variable: ".".join(key) for variable, key in variables().items()}
+    assert told == {variable: ".".join(key) for variable, key in map_variables().items()}
 
 
 def test_the_example_on_the_page_is_accepted_and_has_every_key(person):
@@ -554,11 +554,11 @@ def test_an_odd_home_of_handrails_own_is_refused(tmp_path, home):
     (tmp_path / "file").touch()
     named = home.format(open=tmp_path / "open", file=tmp_path / "file")
     with pytest.raises(ConfigError, match="HANDRAIL_HOME is"):
-        Places.of({"HANDRAIL_HOME": named})
+        AppDirs.of({"HANDRAIL_HOME": named})
 
 
 def test_a_home_of_handrails_own_may_be_made_later_and_below_the_persons_own():
-    assert Places.of({"HANDRAIL_HOME": "~/not-there-yet"}).config == Path("~/not-there-yet/config").expanduser()
+    assert AppDirs.of({"HANDRAIL_HOME": "~/not-there-yet"}).config == Path("~/not-there-yet/config").expanduser()
 
 
 @pytest.mark.parametrize("root", ["/nope", "nope"])

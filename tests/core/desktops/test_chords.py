@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handrail import InvalidArguments
-from handrail.desktops.chords import blocking, chord_of
+from handrail.desktop.key_chords import find_blocked_chord, parse_chord
 
 BLOCKED = ("super+r", "ctrl+alt+delete", "ctrl+alt+f7")
 
@@ -38,22 +38,22 @@ BLOCKED = ("super+r", "ctrl+alt+delete", "ctrl+alt+f7")
     ],
 )
 def test_every_spelling_is_one_chord(given: str | list[str], spelled: str):
-    assert str(chord_of(given)) == spelled
+    assert str(parse_chord(given)) == spelled
 
 
 @pytest.mark.parametrize("given", ["ctl+s", "F99", "", "ctrl+hello"])
 def test_a_key_that_does_not_exist_is_refused(given: str):
     with pytest.raises(InvalidArguments):
-        chord_of(given)
+        parse_chord(given)
 
 
 @pytest.mark.parametrize(
     "given", ["super+r", "Win+R", "meta_l+r", "ctrl+alt+del", "alt+control+Delete", "ctrl+alt+F7", "shift+super+r"]
 )
 def test_blocked_chords_are_found_however_they_are_spelled(given: str):
-    assert blocking(chord_of(given), BLOCKED) in BLOCKED
+    assert find_blocked_chord(parse_chord(given), BLOCKED) in BLOCKED
 
 
 @pytest.mark.parametrize("given", ["ctrl+r", "r", "alt+f4", "super", "ctrl+alt+t", "f7"])
 def test_other_chords_are_not(given: str):
-    assert blocking(chord_of(given), BLOCKED) is None
+    assert find_blocked_chord(parse_chord(given), BLOCKED) is None

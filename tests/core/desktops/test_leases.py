@@ -13,17 +13,17 @@ import anyio
 import pytest
 
 from handrail import ToolResult, Write, tool
-from handrail.desktops.leases import Leases
-from handrail.desktops.stops import Stops
+from handrail.desktop.leases import ResourceLeases
+from handrail.desktop.stop_switches import StopSwitches
 from handrail.testing import open_test_runtime, open_test_session
 
 HOLDER = """
 import anyio, sys
 from pathlib import Path
-from handrail.desktops.leases import Leases
+from handrail.desktop.leases import ResourceLeases
 
 async def main():
-    async with Leases(Path(sys.argv[1])).hold(sys.argv[2]):
+    async with ResourceLeases(Path(sys.argv[1])).hold(sys.argv[2]):
         print("held", flush=True)
         await anyio.to_thread.run_sync(sys.stdin.read)
 
@@ -54,7 +54,7 @@ def another_process(folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]
 
 
 async def test_tasks_hold_it_one_after_another_first_come_first_served(tmp_path: Path) -> None:
-    leases = Leases(tmp_path)
+    leases = ResourceLeases(tmp_path)
     order: list[int] = []
 
     async def use(number: int) -> None:
@@ -71,7 +71,7 @@ async def test_tasks_hold_it_one_after_another_first_come_first_served(tmp_path:
 
 
 async def test_different_names_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    leases = Leases(tmp_path)
+    leases = ResourceLeases(tmp_path)
     with anyio.fail_after(30):
         async with leases.hold("pen"), leases.hold("paper"), leases.hold("desktop:x1"), leases.hold("desktop:x2"):
             pass
@@ -81,14 +81,14 @@ async def test_a_desktop_is_held_against_other_processes(tmp_path: Path) -> None
     waited: list[bool] = []
     with another_process(tmp_path, "desktop:x99") as process:
         with anyio.move_on_after(0.1) as scope:
-            async with Leases(tmp_path).hold("desktop:x99", waiting=lambda: waited.append(True)):
+            async with ResourceLeases(tmp_path).hold("desktop:x99", waiting=lambda: waited.append(True)):
                 pytest.fail("two processes hold one desktop")
         assert scope.cancelled_caught
         assert waited == [True]
         assert process.stdin is not None
         process.stdin.close()
         with anyio.fail_after(30):
-            async with Leases(tmp_path).hold("desktop:x99"):
+            async with ResourceLeases(tmp_path).hold("desktop:x99"):
                 pass
 
 
@@ -96,12 +96,12 @@ async def test_a_holder_that_is_killed_gives_it_up(tmp_path: Path) -> None:
     with another_process(tmp_path, "desktop:x99") as process:
         process.kill()
         with anyio.fail_after(30):
-            async with Leases(tmp_path).hold("desktop:x99"):
+            async with ResourceLeases(tmp_path).hold("desktop:x99"):
                 pass
 
 
 async def test_a_holder_that_fails_gives_it_up(tmp_path: Path) -> None:
-    leases = Leases(tmp_path)
+    leases = ResourceLeases(tmp_path)
     with pytest.raises(RuntimeError):
         async with leases.hold("desktop:x1"):
             raise RuntimeError
@@ -111,7 +111,7 @@ async def test_a_holder_that_fails_gives_it_up(tmp_path: Path) -> None:
 
 
 async def test_waiting_and_giving_up_leaves_nothing_open(tmp_path: Path) -> None:
-    leases = Leases(tmp_path)
+    leases = ResourceLeases(tmp_path)
     with another_process(tmp_path, "desktop:x99"):
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(5):
@@ -169,7 +169,7 @@ async def test_the_stop_switch_stops_what_runs_and_what_comes_until_it_is_releas
         return "seen"
 
     async with open_test_session(tools=[act, look], folder=tmp_path) as session:
-        stops: Stops = session.runtime.stops
+        stops: StopSwitches = session.runtime.stops
         results: list[ToolResult] = []
 
         async def run() -> None:
@@ -180,7 +180,7 @@ async def test_the_stop_switch_stops_what_runs_and_what_comes_until_it_is_releas
                 group.start_soon(run)
                 await started.wait()
                 # As another process does it.
-                Stops(session.runtime.places.state / "stops").engage()
+                StopSwitches(session.runtime.places.state / "stops").engage()
         assert (results[0].status, results[0].error_code) == ("cancelled", "failsafe")
         refused = await session.call("act")
         assert refused.error_code == "failsafe"
@@ -193,7 +193,7 @@ async def test_the_stop_switch_stops_what_runs_and_what_comes_until_it_is_releas
 
 
 def test_a_switch_of_one_desktop_leaves_the_others(tmp_path: Path) -> None:
-    stops = Stops(tmp_path / "stops")
+    stops = StopSwitches(tmp_path / "stops")
     assert not stops.engaged("x1")
     stops.engage("x1")
     assert stops.engaged("x1")

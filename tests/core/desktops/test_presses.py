@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Desktop, Input, Tool, ToolContext, Write, tool
-from handrail.asking.confirm import yes
-from handrail.desktops.presses import LATE_S, Presses
+from handrail.api.approval import yes
+from handrail.desktop.recent_agent_input import RECENT_INPUT_S, AgentInputRecord
 from handrail.errors import HandrailError
 from handrail.testing import open_test_session
 
@@ -22,7 +22,7 @@ def pressing(seen: list[bool]) -> Tool:
     @tool(effects=[Input("desktop")], exclusive="desktop")
     async def press(*, context: ToolContext) -> None:
         """Press."""
-        seen.append(context.session.runtime.presses.recent(now=time.time() + LATE_S))
+        seen.append(context.session.runtime.presses.recent(now=time.time() + RECENT_INPUT_S))
 
     return press
 
@@ -59,18 +59,18 @@ async def test_what_only_writes_there_is_no_press(tmp_path: Path) -> None:
 
 
 def test_a_moment_after_the_last_press_a_press_is_a_persons_again(tmp_path: Path) -> None:
-    presses = Presses(tmp_path / "presses")
+    presses = AgentInputRecord(tmp_path / "presses")
     assert not presses.recent()
     with presses.made():
         # However long it takes.
         os.utime(tmp_path / "presses", (0, 0))
         assert presses.recent()
     assert presses.recent()
-    assert not presses.recent(now=time.time() + LATE_S)
+    assert not presses.recent(now=time.time() + RECENT_INPUT_S)
 
 
 def test_a_clock_that_was_set_back_keeps_no_persons_press_away(tmp_path: Path) -> None:
-    presses = Presses(tmp_path / "presses")
+    presses = AgentInputRecord(tmp_path / "presses")
     with presses.made():
         pass
     assert not presses.recent(now=time.time() - 3600)
@@ -96,5 +96,5 @@ async def test_what_stands_in_its_place_lets_no_hand_work_and_no_answer_pass(tmp
 
 
 def test_who_takes_the_file_away_meanwhile_breaks_no_call(tmp_path: Path) -> None:
-    with Presses(tmp_path / "presses").made():
+    with AgentInputRecord(tmp_path / "presses").made():
         (tmp_path / "presses").unlink()

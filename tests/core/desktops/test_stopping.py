@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from handrail import Answer, Choice, Session, Stopped, Tool, ToolContext, ToolError, ToolResult, Write, tool
-from handrail.records.audit import verify
+from handrail.api.events import ApprovalAsked, Event, Queued, Started
+from handrail.audit.writer import verify_audit
 from handrail.testing import Always, open_test_session
-from handrail.watching.events import ApprovalAsked, Event, Queued, Started
 
 # What is stopped would take twice as long.
 PROMPT_S = 30.0
@@ -355,7 +355,7 @@ async def test_a_cancellation_of_the_hosts_own_task_is_recorded_and_goes_on() ->
             await task
         assert session.history.last()[0].result["status"] == "cancelled"
         audit = session.runtime.places.audit / f"{session.id}.jsonl"
-        assert not verify(audit).unfinished
+        assert not verify_audit(audit).unfinished
 
 
 async def test_an_anyio_scope_around_a_call_stops_it() -> None:

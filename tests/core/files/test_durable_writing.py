@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Downstream
-from handrail.files import opened
+from handrail.fs import safe_open
 
 OLD = b"old\n" * 1_000
 NEW = 8 * 1_048_576
@@ -36,7 +36,7 @@ def test_a_full_disk_leaves_the_old_file(small_disk: Path, names: int) -> None:
     if names > 1:
         os.link(file, small_disk / "b")
     with pytest.raises(Downstream, match="No space left"):
-        opened.replace(file, bytes(NEW), within=[small_disk])
+        safe_open.replace_file(file, bytes(NEW), within=[small_disk])
     assert file.read_bytes() == OLD
     assert len(os.listdir(small_disk)) == names
 
@@ -51,7 +51,7 @@ def test_a_limit_of_size_leaves_the_old_file(tmp_path: Path, names: int) -> None
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(Downstream, match="too large"):
-            opened.replace(file, bytes(1_000_000), within=[tmp_path])
+            safe_open.replace_file(file, bytes(1_000_000), within=[tmp_path])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert file.read_bytes() == OLD
@@ -61,11 +61,11 @@ def test_a_limit_of_size_leaves_the_old_file(tmp_path: Path, names: int) -> None
 WRITER = """
 import sys
 from pathlib import Path
-from handrail.files import opened
+from handrail.fs import safe_open
 print("ready", flush=True)
 for letter in b"ab" * 1_000:
     file = Path(sys.argv[1])
-    opened.replace(file, bytes([letter]) * 4_000_000, within=[file.parent])
+    safe_open.replace_file(file, bytes([letter]) * 4_000_000, within=[file.parent])
 """
 
 
@@ -103,8 +103,8 @@ def test_a_kill_while_several_names_are_written_leaves_the_old_content_beside(tm
 STOPPED = """
 import os, signal, sys
 from pathlib import Path
-from handrail.files import opened
-with opened.arriving(Path(sys.argv[1])) as file:
+from handrail.fs import safe_open
+with safe_open.open_new_file(Path(sys.argv[1])) as file:
     file.write(b"new" * 100_000)
     file.settle()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -126,19 +126,19 @@ def test_a_killed_process_leaves_nothing_beside_the_file(there: bool) -> None:
 WITHOUT = """
 import os, sys
 from pathlib import Path
-from handrail.files import opened
+from handrail.fs import safe_open
 folder = Path(sys.argv[1])
-opened.replace(folder / "new", b"one", overwrite=False)
-opened.replace(folder / "new", b"two")
+safe_open.replace_file(folder / "new", b"one", overwrite=False)
+safe_open.replace_file(folder / "new", b"two")
 try:
-    opened.replace(folder / "new", b"three", overwrite=False)
-except opened.Downstream as refused:
+    safe_open.replace_file(folder / "new", b"three", overwrite=False)
+except safe_open.Downstream as refused:
     print(refused)
-with opened.arriving(folder / "new") as file:
+with safe_open.open_new_file(folder / "new") as file:
     file.write(b"four")
     print(len(os.listdir(folder)))
 try:
-    with opened.arriving(folder / "new") as file:
+    with safe_open.open_new_file(folder / "new") as file:
         file.write(b"five")
         raise KeyError
 except KeyError:
@@ -158,7 +158,7 @@ def test_a_file_that_is_mounted_on_is_written_in_place(tmp_path: Path, mount: Ca
     source.write_bytes(OLD)
     place.touch()
     mount(place, "--bind", source)
-    opened.replace(place, b"new")
+    safe_open.replace_file(place, b"new")
     assert source.read_bytes() == b"new"
     assert sorted(os.listdir(tmp_path)) == ["place", "source"]
 
@@ -169,14 +169,14 @@ def test_what_is_not_as_expected_is_left_alone(tmp_path: Path) -> None:
     before = file.stat()
     file.write_bytes(b"three")
     with pytest.raises(Downstream, match="somebody else"):
-        opened.replace(file, b"new", expected=opened.Expected(before))
+        safe_open.replace_file(file, b"new", expected=safe_open.ExpectedState(before))
     with pytest.raises(Downstream, match="somebody else"):
-        opened.replace(file, b"new", expected=opened.Expected(None))
+        safe_open.replace_file(file, b"new", expected=safe_open.ExpectedState(None))
     assert file.read_bytes() == b"three"
 
 
 def test_a_long_name_is_written(tmp_path: Path) -> None:
     file = tmp_path / ("漢" * 85)
-    opened.replace(file, b"1")
-    opened.replace(file, b"2")
+    safe_open.replace_file(file, b"1")
+    safe_open.replace_file(file, b"2")
     assert file.read_bytes() == b"2"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.files.locks import is_held, lock, try_lock
+from handrail.fs.file_locks import is_held, lock_open_file, try_lock
 
 HOLDING = """
 import os, sys
-from handrail.files.locks import lock
-lock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), shared=sys.argv[2] == "shared")
+from handrail.fs.file_locks import lock_open_file
+lock_open_file(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), shared=sys.argv[2] == "shared")
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -71,13 +71,13 @@ def test_what_is_no_file_is_not_held(tmp_path: Path):
 
 def test_shared_locks_are_held_together(tmp_path: Path, descriptor: int):
     with held(tmp_path / "file", "shared"):
-        lock(descriptor, shared=True)
+        lock_open_file(descriptor, shared=True)
 
 
 def test_a_lock_ends_with_its_process_however_it_ends(tmp_path: Path, descriptor: int):
     with held(tmp_path / "file", "alone") as process:
         process.kill()
-        lock(descriptor)
+        lock_open_file(descriptor)
 
 
 def test_core_is_imported_where_there_is_no_posix():

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import Denied, Downstream, HandrailError, NotFound
-from handrail.files import opened
+from handrail.fs import safe_open
 
 ROUNDS = 1_500
 
@@ -67,12 +67,12 @@ def tried(act: Callable[[], object]) -> list[object]:
 
 
 def content(path: Path) -> bytes:
-    with opened.reading(path) as file:
+    with safe_open.open_for_reading(path) as file:
         return os.read(file.fd, 100)
 
 
 def test_a_file_is_read(work: Path) -> None:
-    with opened.reading(work / "sub/a.txt") as file:
+    with safe_open.open_for_reading(work / "sub/a.txt") as file:
         assert (os.read(file.fd, 100), file.size, file.path) == (b"inside", 6, work / "sub/a.txt")
 
 
@@ -80,7 +80,7 @@ def test_a_file_is_read(work: Path) -> None:
 def test_nothing_is_opened_through_a_link(work: Path, name: str) -> None:
     (work / "link").symlink_to("sub/a.txt")
     (work / "folder").symlink_to("sub")
-    for act in (content, lambda path: opened.replace(path, b"x")):
+    for act in (content, lambda path: safe_open.replace_file(path, b"x")):
         with pytest.raises(Denied, match="has become a link"):
             act(work / name)
     assert (work / "sub/a.txt").read_text() == "inside"
@@ -89,7 +89,7 @@ def test_nothing_is_opened_through_a_link(work: Path, name: str) -> None:
 @pytest.mark.parametrize(("name", "kind"), [("sub", "a folder"), ("pipe", "a pipe")])
 def test_only_ordinary_files_are_opened_and_nothing_is_waited_for(work: Path, name: str, kind: str) -> None:
     os.mkfifo(work / "pipe")
-    for act in (content, lambda path: opened.replace(path, b"x")):
+    for act in (content, lambda path: safe_open.replace_file(path, b"x")):
         with pytest.raises(Downstream, match=kind):
             act(work / name)
 
@@ -111,7 +111,7 @@ def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(work: Path) -> None:
     path = work / "sub/a.txt"
     path.chmod(0o751)
     before = path.stat().st_ino
-    opened.replace(path, b"new")
+    safe_open.replace_file(path, b"new")
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o751)
     assert path.stat().st_ino != before
     assert os.listdir(work / "sub") == ["a.txt"]
@@ -119,28 +119,28 @@ def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(work: Path) -> None:
 
 def test_a_new_file_has_the_usual_mode_and_its_folders_are_made_when_wanted(work: Path) -> None:
     with pytest.raises(NotFound):
-        opened.replace(work / "x/y/b.txt", b"new")
-    opened.replace(work / "x/y/b.txt", b"new", create_dirs=True)
+        safe_open.replace_file(work / "x/y/b.txt", b"new")
+    safe_open.replace_file(work / "x/y/b.txt", b"new", create_dirs=True)
     (work / "plain").touch()
     assert (work / "x/y/b.txt").stat().st_mode == (work / "plain").stat().st_mode
     assert (work / "x/y/b.txt").read_bytes() == b"new"
 
 
 def test_of_a_write_that_fails_no_folder_is_left(work: Path) -> None:
-    gone = opened.Expected((work / "sub/a.txt").stat())
+    gone = safe_open.ExpectedState((work / "sub/a.txt").stat())
     with pytest.raises(Downstream):
-        opened.replace(work / "sub/x/y/b.txt", b"new", create_dirs=True, expected=gone)
+        safe_open.replace_file(work / "sub/x/y/b.txt", b"new", create_dirs=True, expected=gone)
     with pytest.raises(Downstream):
-        opened.replace(work / "sub/x/y" / ("b" * 300), b"new", create_dirs=True)
+        safe_open.replace_file(work / "sub/x/y" / ("b" * 300), b"new", create_dirs=True)
     with pytest.raises(Downstream):
-        opened.replace(work / "sub/x" / ("y" * 300) / "b", b"new", create_dirs=True)
+        safe_open.replace_file(work / "sub/x" / ("y" * 300) / "b", b"new", create_dirs=True)
     assert os.listdir(work / "sub") == ["a.txt"]
 
 
 def test_without_overwrite_a_file_that_is_there_is_left_alone(work: Path) -> None:
     with pytest.raises(Downstream, match="is there already"):
-        opened.replace(work / "sub/a.txt", b"new", overwrite=False)
-    opened.replace(work / "sub/b.txt", b"new", overwrite=False)
+        safe_open.replace_file(work / "sub/a.txt", b"new", overwrite=False)
+    safe_open.replace_file(work / "sub/b.txt", b"new", overwrite=False)
     assert sorted(os.listdir(work / "sub")) == ["a.txt", "b.txt"]
     assert (work / "sub/a.txt").read_text() == "inside"
 
@@ -149,10 +149,10 @@ def test_files_links_and_folders_are_deleted_and_what_links_lead_to_is_not(work:
     outside = work.parent / "outside"
     (work / "link").symlink_to(outside)
     (work / "sub/link").symlink_to(outside)
-    opened.delete(work / "link")
+    safe_open.delete_path(work / "link")
     with pytest.raises(Downstream):
-        opened.delete(work / "sub")
-    opened.delete(work / "sub", recursive=True)
+        safe_open.delete_path(work / "sub")
+    safe_open.delete_path(work / "sub", recursive=True)
     assert os.listdir(work) == []
     assert os.listdir(outside) == ["a.txt"]
 
@@ -176,10 +176,10 @@ def test_nothing_outside_is_written_or_deleted_while_folders_are_exchanged(work:
     target = work / "sub/a.txt"
     with exchanged(work / "sub", outside):
         for act in (
-            lambda: opened.replace(target, b"new"),
-            lambda: opened.replace(work / "sub/b", b"new", overwrite=False),
-            lambda: opened.delete(work / "sub/b"),
-            lambda: opened.delete(target),
+            lambda: safe_open.replace_file(target, b"new"),
+            lambda: safe_open.replace_file(work / "sub/b", b"new", overwrite=False),
+            lambda: safe_open.delete_path(work / "sub/b"),
+            lambda: safe_open.delete_path(target),
         ):
             assert set(tried(act)) - {Denied, NotFound, Downstream}
     assert os.listdir(outside) == ["a.txt"]
@@ -189,7 +189,7 @@ def test_nothing_outside_is_written_or_deleted_while_folders_are_exchanged(work:
 def test_nothing_is_left_open(work: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for name in ("sub/a.txt", "none", "none/a", "sub"):
-        for act in (content, lambda path: opened.replace(path, b"x"), opened.delete):
+        for act in (content, lambda path: safe_open.replace_file(path, b"x"), safe_open.delete_path):
             with suppress(HandrailError):
                 act(work / name)
     assert len(os.listdir("/proc/self/fd")) == before
@@ -216,18 +216,18 @@ def test_nothing_is_left_open(work: Path) -> None:
 )
 def test_a_member_that_leads_out_of_the_folder_is_refused(work: Path, name: str) -> None:
     with pytest.raises(Denied, match="does not belong"):
-        opened.safe_member(work, name)
+        safe_open.resolve_archive_member(work, name)
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.txt", "./a/b", "a//b", "a\\b", "..a", "a b"])
 def test_an_ordinary_member_goes_below_the_folder(work: Path, name: str) -> None:
-    assert opened.safe_member(work, name).is_relative_to(work)
+    assert safe_open.resolve_archive_member(work, name).is_relative_to(work)
 
 
 @given(st.text(alphabet="./\\ab: \0~", max_size=12))
 def test_no_member_ever_leads_out(name: str) -> None:
     try:
-        path = opened.safe_member(Path("/work"), name)
+        path = safe_open.resolve_archive_member(Path("/work"), name)
     except Denied:
         return
     assert os.path.normpath(path).startswith("/work/")
@@ -240,7 +240,9 @@ def test_an_archive_that_slips_writes_nothing_outside(work: Path) -> None:
     with zipfile.ZipFile(work / "a.zip") as archive:
         for name in archive.namelist():
             try:
-                opened.replace(opened.safe_member(work, name), archive.read(name), create_dirs=True)
+                safe_open.replace_file(
+                    safe_open.resolve_archive_member(work, name), archive.read(name), create_dirs=True
+                )
             except Denied:
                 continue
     assert (work / "good/b").read_text() == "x"
@@ -256,12 +258,12 @@ def test_a_link_out_of_an_archive_is_not_written_through(work: Path) -> None:
         # As a careless program does.
         os.symlink(archive.getmembers()[0].linkname, work / "x")
     with pytest.raises(Denied):
-        opened.replace(opened.safe_member(work, "x/b"), b"x", create_dirs=True)
+        safe_open.replace_file(safe_open.resolve_archive_member(work, "x/b"), b"x", create_dirs=True)
     assert os.listdir(work.parent / "outside") == ["a.txt"]
 
 
 def test_a_file_that_arrives_piece_by_piece_is_there_when_it_is_whole(work: Path) -> None:
-    with opened.arriving(work / "b.txt") as file:
+    with safe_open.open_new_file(work / "b.txt") as file:
         file.write(b"one ")
         file.settle()
         file.write(b"two")
@@ -272,7 +274,7 @@ def test_a_file_that_arrives_piece_by_piece_is_there_when_it_is_whole(work: Path
 
 def test_a_file_that_does_not_arrive_leaves_what_was_there(work: Path) -> None:
     def broken_off() -> None:
-        with opened.arriving(work / "sub/a.txt") as file:
+        with safe_open.open_new_file(work / "sub/a.txt") as file:
             file.write(b"half")
             raise RuntimeError("broken off")
 
@@ -284,7 +286,7 @@ def test_a_file_that_does_not_arrive_leaves_what_was_there(work: Path) -> None:
 def test_a_file_that_arrives_takes_nothing_over_from_the_one_that_was_there(work: Path) -> None:
     (work / "sub/a.txt").chmod(0o600)
     os.link(work / "sub/a.txt", work / "other-name")
-    with opened.arriving(work / "sub/a.txt") as file:
+    with safe_open.open_new_file(work / "sub/a.txt") as file:
         file.write(b"new")
     usual = work / "usual"
     usual.touch()
@@ -298,10 +300,10 @@ def test_no_file_that_arrives_takes_the_place_of_a_program_or_a_link(work: Path,
     if when == "before":
         place.chmod(0o744)
         with pytest.raises(Downstream, match="may be executed"):
-            opened.check_arrival(place)
+            safe_open.check_new_file_allowed(place)
 
     def exchanging() -> None:
-        with opened.arriving(place) as file:
+        with safe_open.open_new_file(place) as file:
             file.write(b"new")
             place.unlink()
             place.symlink_to("../../outside/a.txt")

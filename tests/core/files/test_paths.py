@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from handrail.files import paths
+from handrail.fs import path_resolution
 
 HOME = PurePosixPath("/home/user")
 WORK = HOME / "project"
@@ -16,11 +16,11 @@ WINDOWS_HOME = PureWindowsPath(r"C:\Users\user")
 
 
 def led_to(text: str) -> str:
-    return str(paths.resolve(text, cwd=WORK, home=HOME).path)
+    return str(path_resolution.resolve_path(text, cwd=WORK, home=HOME).path)
 
 
-def on_windows(text: str) -> paths.Resolved:
-    return paths.resolve(text, cwd=WINDOWS_HOME / "project", home=WINDOWS_HOME, platform="win32")
+def on_windows(text: str) -> path_resolution.ResolvedPath:
+    return path_resolution.resolve_path(text, cwd=WINDOWS_HOME / "project", home=WINDOWS_HOME, platform="win32")
 
 
 @pytest.mark.parametrize(
@@ -48,29 +48,29 @@ def test_links_are_followed_down_to_the_deepest_part_that_exists(tmp_path: Path)
     outside.mkdir()
     work.mkdir()
     (work / "link").symlink_to("../outside")
-    found = paths.resolve("link/new/file.txt", cwd=work, home=tmp_path)
+    found = path_resolution.resolve_path("link/new/file.txt", cwd=work, home=tmp_path)
     assert found.path == outside / "new/file.txt"
     assert found.named == work / "link/new/file.txt"
     assert found.linked
-    assert not paths.inside(found.path, [work])
+    assert not path_resolution.is_inside_roots(found.path, [work])
 
 
 def test_dots_behind_a_link_climb_from_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "link").symlink_to("a/b")
-    assert paths.resolve("link/../x", cwd=tmp_path, home=tmp_path).path == tmp_path / "a/x"
+    assert path_resolution.resolve_path("link/../x", cwd=tmp_path, home=tmp_path).path == tmp_path / "a/x"
 
 
 def test_a_path_that_comes_back_from_something_missing_still_follows_links(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert paths.resolve("missing/../link/x", cwd=tmp_path, home=tmp_path).path == tmp_path / "real/x"
+    assert path_resolution.resolve_path("missing/../link/x", cwd=tmp_path, home=tmp_path).path == tmp_path / "real/x"
 
 
 def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    found = paths.resolve("a/x", cwd=tmp_path, home=tmp_path)
+    found = path_resolution.resolve_path("a/x", cwd=tmp_path, home=tmp_path)
     assert found.refused is not None
     assert found.refused.code == "link_loop"
 
@@ -95,7 +95,7 @@ def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_paths_that_deceive_or_lead_through_a_process_are_refused(text: str, code: str) -> None:
-    found = paths.resolve(text, cwd=WORK, home=HOME)
+    found = path_resolution.resolve_path(text, cwd=WORK, home=HOME)
     assert found.refused is not None
     assert found.refused.code == code
 
@@ -104,7 +104,7 @@ def test_paths_that_deceive_or_lead_through_a_process_are_refused(text: str, cod
     "text", ["Ünïcode/漢字 😀.txt", "👨\u200d👩\u200d👧.png", "100%.txt", "a b", "%20x", "a..b", "...", "root/cwd"]
 )
 def test_honest_names_are_taken_as_they_are(text: str) -> None:
-    found = paths.resolve(text, cwd=WORK, home=HOME)
+    found = path_resolution.resolve_path(text, cwd=WORK, home=HOME)
     assert (found.refused, found.doubtful) == (None, None)
     assert str(found.path) == f"{WORK}/{text}"
 
@@ -113,20 +113,20 @@ def test_honest_names_are_taken_as_they_are(text: str) -> None:
     "text", ["$HOME/a", "${X}/a", "%APPDATA%/a", "file:///etc/hosts", "-rf", "`id`", "a\u2215b", " a"]
 )
 def test_paths_that_somebody_else_would_expand_are_doubtful(text: str) -> None:
-    assert paths.resolve(text, cwd=WORK, home=HOME).doubtful is not None
+    assert path_resolution.resolve_path(text, cwd=WORK, home=HOME).doubtful is not None
 
 
 def test_inside_does_not_take_a_longer_name_for_the_folder() -> None:
-    assert paths.inside(Path("/home/user/project/a"), [WORK])
-    assert paths.inside(Path("/home/user/project"), [WORK])
-    assert not paths.inside(Path("/home/user/project2/a"), [WORK])
-    assert paths.inside(Path("/etc"), [PurePosixPath("/")])
+    assert path_resolution.is_inside_roots(Path("/home/user/project/a"), [WORK])
+    assert path_resolution.is_inside_roots(Path("/home/user/project"), [WORK])
+    assert not path_resolution.is_inside_roots(Path("/home/user/project2/a"), [WORK])
+    assert path_resolution.is_inside_roots(Path("/etc"), [PurePosixPath("/")])
 
 
 def test_a_root_that_is_a_link_holds_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "root").symlink_to("real")
-    assert paths.inside(tmp_path / "real/x", [tmp_path / "root"])
+    assert path_resolution.is_inside_roots(tmp_path / "real/x", [tmp_path / "root"])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_root_that_is_a_link_holds_what_it_leads_to(tmp_path: Path) -> None:
     ],
 )
 def test_places_of_secrets_are_known_by_their_class(path: str) -> None:
-    assert paths.secret(PurePosixPath(path)) is not None
+    assert path_resolution.describe_secret(PurePosixPath(path)) is not None
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_places_of_secrets_are_known_by_their_class(path: str) -> None:
     ],
 )
 def test_ordinary_places_are_not_taken_for_secrets(path: str) -> None:
-    assert paths.secret(PurePosixPath(path)) is None
+    assert path_resolution.describe_secret(PurePosixPath(path)) is None
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_ordinary_places_are_not_taken_for_secrets(path: str) -> None:
     ],
 )
 def test_devices_and_session_sockets_are_known(path: str) -> None:
-    assert paths.device(Path(path)) is not None
+    assert path_resolution.describe_device(Path(path)) is not None
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/shm/x", "/home/user/dev/x", "/dev"])
 def test_harmless_devices_are_no_devices(path: str) -> None:
-    assert paths.device(Path(path)) is None
+    assert path_resolution.describe_device(Path(path)) is None
 
 
 def test_a_socket_is_a_device(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_socket_is_a_device(tmp_path: Path) -> None:
     where = os.open(tmp_path, os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"/proc/self/fd/{where}/s")
-        assert paths.device(tmp_path / "s") == "a socket"
+        assert path_resolution.describe_device(tmp_path / "s") == "a socket"
     os.close(where)
 
 
@@ -241,36 +241,36 @@ def test_a_socket_is_a_device(tmp_path: Path) -> None:
     ],
 )
 def test_start_up_files_are_known(path: str) -> None:
-    assert paths.startup(PurePosixPath(path), home=HOME) is not None
+    assert path_resolution.describe_startup(PurePosixPath(path), home=HOME) is not None
 
 
 @pytest.mark.parametrize("path", ["/home/user/project/.bashrc", "/home/user/notes.txt", "/tmp/x", "/srv/etc/x"])
 def test_the_same_names_elsewhere_are_not_start_up_files(path: str) -> None:
-    assert paths.startup(PurePosixPath(path), home=HOME) is None
+    assert path_resolution.describe_startup(PurePosixPath(path), home=HOME) is None
 
 
 def test_files_that_a_program_obeys_are_known() -> None:
-    assert paths.autorun(WORK / ".git/hooks/pre-commit") == "git"
-    assert paths.autorun(WORK / ".envrc") == "direnv"
+    assert path_resolution.describe_autorun(WORK / ".git/hooks/pre-commit") == "git"
+    assert path_resolution.describe_autorun(WORK / ".envrc") == "direnv"
     for folder in (".hg", ".svn", ".jj", ".bzr"):
-        assert paths.autorun(WORK / folder / "store/new") == "a version control system"
+        assert path_resolution.describe_autorun(WORK / folder / "store/new") == "a version control system"
     for name in (".qwen/settings.json", "QWEN.md", "WARP.md", ".goosehints", ".aider.model.settings.yml"):
-        assert paths.autorun(WORK / name) == "an agent"
-    assert paths.autorun(WORK / ".vs/tasks.vs.json") == "an editor"
-    assert paths.autorun(WORK / ".lfsconfig") == "git"
-    assert paths.autorun(WORK / ".ansible.cfg") == "a program that connects"
-    assert paths.autorun(WORK / "_vimrc") == "an editor"
-    assert paths.autorun(WORK / ".GITHUB/Workflows/ci.yml") == "a builder"
-    assert paths.autorun(WORK / "a/.vscode/tasks.json") == "an editor"
-    assert paths.autorun(WORK / "x.pth") == "Python"
-    assert paths.autorun(WORK / "src/git/hooks.py") is None
+        assert path_resolution.describe_autorun(WORK / name) == "an agent"
+    assert path_resolution.describe_autorun(WORK / ".vs/tasks.vs.json") == "an editor"
+    assert path_resolution.describe_autorun(WORK / ".lfsconfig") == "git"
+    assert path_resolution.describe_autorun(WORK / ".ansible.cfg") == "a program that connects"
+    assert path_resolution.describe_autorun(WORK / "_vimrc") == "an editor"
+    assert path_resolution.describe_autorun(WORK / ".GITHUB/Workflows/ci.yml") == "a builder"
+    assert path_resolution.describe_autorun(WORK / "a/.vscode/tasks.json") == "an editor"
+    assert path_resolution.describe_autorun(WORK / "x.pth") == "Python"
+    assert path_resolution.describe_autorun(WORK / "src/git/hooks.py") is None
 
 
 def test_a_folder_that_holds_a_protected_file_is_protected_too() -> None:
     policy = PurePosixPath("/home/user/.config/handrail/config.toml")
-    assert paths.protected(policy, [policy])
-    assert paths.protected(policy.parent, [policy])
-    assert not paths.protected(policy.with_name("other.toml"), [policy])
+    assert path_resolution.is_protected_path(policy, [policy])
+    assert path_resolution.is_protected_path(policy.parent, [policy])
+    assert not path_resolution.is_protected_path(policy.with_name("other.toml"), [policy])
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_folder_that_holds_a_protected_file_is_protected_too() -> None:
 def test_windows_paths_are_inside_whatever_their_case_and_separators(text: str) -> None:
     found = on_windows(text)
     assert (found.refused, found.doubtful) == (None, None)
-    assert paths.inside(found.path, [WINDOWS_HOME / "project"])
+    assert path_resolution.is_inside_roots(found.path, [WINDOWS_HOME / "project"])
 
 
 @pytest.mark.parametrize(
@@ -338,4 +338,4 @@ def test_windows_names_that_stand_for_others_are_doubtful(text: str) -> None:
     ],
 )
 def test_windows_secrets_are_known_through_case_and_trailing_dots(text: str) -> None:
-    assert paths.secret(on_windows(text).path) is not None
+    assert path_resolution.describe_secret(on_windows(text).path) is not None

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from handrail.files import paths
-from handrail.judging.path_opinions import of_reading, of_writing, resolved
-from handrail.judging.verdicts import Decision, Judging
+from handrail.api.verdict import Decision, EvaluationContext
+from handrail.fs import path_resolution
+from handrail.policy.path_rules import evaluate_reading, evaluate_writing, resolve_path
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ NAMES = st.sampled_from(["a", "b", "c", "d", "up", "far", "in", "gone", "new", "
 @given(st.lists(NAMES, max_size=8))
 def test_a_path_leads_where_the_system_says(tree: Path, names: list[str]) -> None:
     text = "/".join(["a", *names])
-    found = paths.resolve(text, cwd=tree, home=tree)
+    found = path_resolution.resolve_path(text, cwd=tree, home=tree)
     assert found.refused is None
     # Python's own takes `..` behind something missing as the system never would, and as we do.
     assert found.real == os.path.realpath(tree / text)
@@ -49,22 +49,22 @@ FOLDERS = st.sampled_from(
 def test_a_path_leads_where_it_does_alone_after_others_were_looked_at(
     tree: Path, folder: str, paths_named: list[list[str]], last: bool, whole: bool
 ) -> None:
-    seen: paths.Seen = {}
+    seen: path_resolution.PathCache = {}
     named = ["root/x", "self/cwd", *map("/".join, paths_named)]
     for text in [os.path.join(tree / folder, name) for name in named] if whole else named:
-        alone = paths.resolve(text, cwd=tree / folder, home=tree, follow_last=last)
-        assert paths.resolve(text, cwd=tree / folder, home=tree, follow_last=last, seen=seen) == alone
+        alone = path_resolution.resolve_path(text, cwd=tree / folder, home=tree, follow_last=last)
+        assert path_resolution.resolve_path(text, cwd=tree / folder, home=tree, follow_last=last, seen=seen) == alone
 
 
-def there(platform: str, home: str) -> Judging:
+def there(platform: str, home: str) -> EvaluationContext:
     work = Path(home + ("\\project" if platform == "win32" else "/project"))
-    return Judging(work, Path(home), "user", {}, (work,), platform)
+    return EvaluationContext(work, Path(home), "user", {}, (work,), platform)
 
 
-def decided(text: str, judging: Judging) -> list[Decision | None]:
-    seen: paths.Seen = {}
-    found = resolved(text, judging, seen)
-    return [judge(text, found, judging, seen).suggestion for judge in (of_reading, of_writing)]
+def decided(text: str, judging: EvaluationContext) -> list[Decision | None]:
+    seen: path_resolution.PathCache = {}
+    found = resolve_path(text, judging, seen)
+    return [judge(text, found, judging, seen).suggestion for judge in (evaluate_reading, evaluate_writing)]
 
 
 @st.composite

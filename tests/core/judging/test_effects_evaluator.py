@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from pydantic import create_model
 
-from handrail.calls.invocation import Invocation
-from handrail.judging.effects_evaluator import EffectsEvaluator
-from handrail.judging.verdicts import Decision, Judging, Mode, Opinion, Part, Touch
-from handrail.tools.contract import Delete, Effect, Input, Read, Run, Send, Tool, Write
+from handrail.api.call import Invocation
+from handrail.api.tool import Delete, Effect, Input, Read, Run, Send, Tool, Write
+from handrail.api.verdict import Access, Decision, EvaluationContext, Mode, Opinion, SubCommand
+from handrail.policy.effect_rules import EffectsEvaluator
 
 
 @pytest.fixture
-def judging(tmp_path: Path) -> Judging:
+def judging(tmp_path: Path) -> EvaluationContext:
     work = tmp_path / "work"
     work.mkdir()
     policy = tmp_path / "config/config.toml"
-    return Judging(
+    return EvaluationContext(
         cwd=work, home=tmp_path, user="user", environment={}, workspace=(work,), platform="linux", protected=(policy,)
     )
 
@@ -32,7 +32,7 @@ async def nothing(params: Any, context: Any) -> None:
 
 
 def opinion(
-    judging: Judging, *effects: Effect, evaluator: EffectsEvaluator | None = None, **args: Any
+    judging: EvaluationContext, *effects: Effect, evaluator: EffectsEvaluator | None = None, **args: Any
 ) -> Opinion | None:
     fields: Mapping[str, Any] = {
         name: (type(value) if value is not None else str | None, value) for name, value in args.items()
@@ -43,18 +43,18 @@ def opinion(
     return asyncio.run((evaluator or EffectsEvaluator()).opinion(invocation, judging))
 
 
-def decided(judging: Judging, *effects: Effect, **args: Any) -> tuple[Decision | None, Decision | None]:
+def decided(judging: EvaluationContext, *effects: Effect, **args: Any) -> tuple[Decision | None, Decision | None]:
     view = opinion(judging, *effects, **args)
     assert view is not None
     return view.suggestion, view.floor
 
 
-def test_a_tool_without_effects_is_allowed(judging: Judging) -> None:
+def test_a_tool_without_effects_is_allowed(judging: EvaluationContext) -> None:
     assert decided(judging) == (Decision.ALLOW, None)
 
 
 @pytest.mark.parametrize("what", ["screen", "windows", "processes", "tree"])
-def test_looking_is_allowed(judging: Judging, what: str) -> None:
+def test_looking_is_allowed(judging: EvaluationContext, what: str) -> None:
     assert decided(judging, Read(what)) == (Decision.ALLOW, None)
 
 
@@ -62,13 +62,13 @@ def test_looking_is_allowed(judging: Judging, what: str) -> None:
     "effect",
     [Read("mind"), Write("settings"), Send("network"), Run("skill"), Input("door"), Read("file"), Effect("file")],
 )
-def test_whatever_is_not_known_to_be_harmless_is_asked_about(judging: Judging, effect: Effect) -> None:
+def test_whatever_is_not_known_to_be_harmless_is_asked_about(judging: EvaluationContext, effect: Effect) -> None:
     assert decided(judging, effect) == (Decision.CONFIRM, None)
 
 
 @pytest.mark.parametrize("effect", [Input("desktop"), Write("windows"), Write("clipboard")])
 def test_hands_are_free_on_a_private_desktop_and_asked_for_once_a_session_on_a_persons_own(
-    judging: Judging, effect: Effect
+    judging: EvaluationContext, effect: Effect
 ) -> None:
     assert decided(replace(judging, private_desktop=True), effect) == (Decision.ALLOW, None)
     view = opinion(judging, effect)
@@ -76,17 +76,17 @@ def test_hands_are_free_on_a_private_desktop_and_asked_for_once_a_session_on_a_p
     assert (view.suggestion, view.floor, view.remember) == (Decision.CONFIRM, None, "desktop_input")
 
 
-def test_a_remembered_yes_to_input_does_not_cover_the_network(judging: Judging) -> None:
+def test_a_remembered_yes_to_input_does_not_cover_the_network(judging: EvaluationContext) -> None:
     view = opinion(judging, Input("desktop"), Send("network"))
     assert view is not None
     assert (view.suggestion, view.remember) == (Decision.CONFIRM, None)
 
 
-def test_shell_commands_are_left_to_whoever_can_read_them(judging: Judging) -> None:
+def test_shell_commands_are_left_to_whoever_can_read_them(judging: EvaluationContext) -> None:
     assert opinion(judging, Run("shell", arg="command"), command="ls") is None
 
 
-def test_what_another_judge_decides_is_not_allowed_by_a_harmless_part(judging: Judging) -> None:
+def test_what_another_judge_decides_is_not_allowed_by_a_harmless_part(judging: EvaluationContext) -> None:
     assert opinion(judging, Run("shell", arg="command"), Read("screen"), command="rm x") is None
 
 
@@ -109,7 +109,9 @@ def test_what_another_judge_decides_is_not_allowed_by_a_harmless_part(judging: J
         ("\u202ex", (Decision.DENY, Decision.DENY)),
     ],
 )
-def test_reading_a_file(judging: Judging, path: str | None, expected: tuple[Decision, Decision | None]) -> None:
+def test_reading_a_file(
+    judging: EvaluationContext, path: str | None, expected: tuple[Decision, Decision | None]
+) -> None:
     assert decided(judging, Read("file", arg="path"), path=path) == expected
 
 
@@ -129,11 +131,11 @@ def test_reading_a_file(judging: Judging, path: str | None, expected: tuple[Deci
         ("../config", (Decision.DENY, Decision.DENY)),
     ],
 )
-def test_writing_a_file(judging: Judging, path: str, expected: tuple[Decision, Decision | None]) -> None:
+def test_writing_a_file(judging: EvaluationContext, path: str, expected: tuple[Decision, Decision | None]) -> None:
     assert decided(judging, Write("file", arg="path"), path=path) == expected
 
 
-def test_accept_edits_allows_plain_writing_in_the_workspace_and_nothing_else(judging: Judging) -> None:
+def test_accept_edits_allows_plain_writing_in_the_workspace_and_nothing_else(judging: EvaluationContext) -> None:
     eager = replace(judging, mode=Mode.ACCEPT_EDITS)
     assert decided(eager, Write("file", arg="path"), path="a.txt") == (Decision.ALLOW, None)
     assert decided(eager, Write("file", arg="path"), path=".envrc") == (Decision.CONFIRM, Decision.CONFIRM)
@@ -146,7 +148,7 @@ KEPT = pytest.mark.parametrize("undoable", [True, False])
 @KEPT
 @pytest.mark.parametrize("effect", [Write("file", arg="path"), Write("folder", arg="path"), Delete("file", arg="path")])
 def test_a_change_in_the_workspace_is_allowed_where_undo_keeps_what_was_there(
-    judging: Judging, effect: Effect, *, undoable: bool
+    judging: EvaluationContext, effect: Effect, *, undoable: bool
 ) -> None:
     view = opinion(replace(judging, undoable=undoable), effect, path="src/a.txt")
     assert view is not None
@@ -159,14 +161,16 @@ def test_a_change_in_the_workspace_is_allowed_where_undo_keeps_what_was_there(
     "path", ["../a.txt", ".git/hooks/pre-commit", ".env", "~/.bashrc", "/etc/cron.d/x", "../config/config.toml", "$X/a"]
 )
 @pytest.mark.parametrize("effect", [Write("file", arg="path"), Delete("file", arg="path")])
-def test_undo_opens_no_place_that_is_closed(judging: Judging, effect: Effect, path: str, *, undoable: bool) -> None:
+def test_undo_opens_no_place_that_is_closed(
+    judging: EvaluationContext, effect: Effect, path: str, *, undoable: bool
+) -> None:
     view = opinion(replace(judging, undoable=undoable), effect, path=path)
     assert view is not None
     assert view.floor in (Decision.CONFIRM, Decision.DENY)
     assert not view.relies_on_undo
 
 
-def test_undo_does_not_let_the_whole_workspace_be_deleted(judging: Judging) -> None:
+def test_undo_does_not_let_the_whole_workspace_be_deleted(judging: EvaluationContext) -> None:
     assert decided(replace(judging, undoable=True), Delete("folder", arg="path"), path=".") == (
         Decision.CONFIRM,
         Decision.CONFIRM,
@@ -174,7 +178,7 @@ def test_undo_does_not_let_the_whole_workspace_be_deleted(judging: Judging) -> N
 
 
 @pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS])
-def test_accept_edits_does_not_rely_on_undo(judging: Judging, mode: Mode) -> None:
+def test_accept_edits_does_not_rely_on_undo(judging: EvaluationContext, mode: Mode) -> None:
     view = opinion(replace(judging, undoable=True, mode=mode), Write("file", arg="path"), path="a.txt")
     assert view is not None
     assert view.relies_on_undo == (mode is Mode.DEFAULT)
@@ -183,7 +187,7 @@ def test_accept_edits_does_not_rely_on_undo(judging: Judging, mode: Mode) -> Non
 @KEPT
 @pytest.mark.parametrize("other", [Send("network"), Input("desktop"), Run("code"), Write("settings")])
 def test_undo_allows_no_writing_that_does_something_else_as_well(
-    judging: Judging, other: Effect, *, undoable: bool
+    judging: EvaluationContext, other: Effect, *, undoable: bool
 ) -> None:
     kept = replace(judging, undoable=undoable)
     assert decided(kept, Write("file", arg="path"), other, path="a.txt") == (Decision.CONFIRM, None)
@@ -191,7 +195,7 @@ def test_undo_allows_no_writing_that_does_something_else_as_well(
 
 @pytest.mark.parametrize("effect", [Read, Write, Delete])
 def test_what_a_person_has_opened_to_commands_is_open_to_file_tools(
-    judging: Judging, tmp_path: Path, effect: type[Effect]
+    judging: EvaluationContext, tmp_path: Path, effect: type[Effect]
 ) -> None:
     cache = tmp_path / "cache"
     opened = replace(judging, writable=(cache,), readable=(tmp_path / "tools",))
@@ -207,7 +211,7 @@ def test_what_a_person_has_opened_to_commands_is_open_to_file_tools(
 
 
 @pytest.mark.parametrize("effect", [Read, Write, Delete])
-def test_the_private_temporary_folder_is_free(judging: Judging, tmp_path: Path, effect: type[Effect]) -> None:
+def test_the_private_temporary_folder_is_free(judging: EvaluationContext, tmp_path: Path, effect: type[Effect]) -> None:
     private = tmp_path / "box/tmp"
     private.mkdir(parents=True)
     mine = replace(judging, temporary=private)
@@ -218,7 +222,9 @@ def test_the_private_temporary_folder_is_free(judging: Judging, tmp_path: Path, 
     assert decided(mine, Delete("folder", arg="path"), path=str(private)) == (Decision.CONFIRM,) * 2
 
 
-def test_what_only_the_shared_temporary_folder_has_is_somebody_elses(judging: Judging, tmp_path: Path) -> None:
+def test_what_only_the_shared_temporary_folder_has_is_somebody_elses(
+    judging: EvaluationContext, tmp_path: Path
+) -> None:
     mine = replace(judging, temporary=tmp_path / "box/tmp", workspace=(tmp_path / "work",))
     (tmp_path / "there.txt").touch()
     assert str(tmp_path).startswith("/tmp/"), "the tests' folders are expected in /tmp"
@@ -227,45 +233,47 @@ def test_what_only_the_shared_temporary_folder_has_is_somebody_elses(judging: Ju
 
 
 @pytest.mark.parametrize("other", [Send("network"), Input("desktop"), Run("code"), Write("settings")])
-def test_accept_edits_allows_no_writing_that_does_something_else_as_well(judging: Judging, other: Effect) -> None:
+def test_accept_edits_allows_no_writing_that_does_something_else_as_well(
+    judging: EvaluationContext, other: Effect
+) -> None:
     eager = replace(judging, mode=Mode.ACCEPT_EDITS)
     assert decided(eager, Write("file", arg="path"), other, path="a.txt") == (Decision.CONFIRM, None)
 
 
-def test_a_link_out_of_the_workspace_is_not_written_through(judging: Judging) -> None:
+def test_a_link_out_of_the_workspace_is_not_written_through(judging: EvaluationContext) -> None:
     (judging.cwd / "link").symlink_to("..")
     assert decided(judging, Write("file", arg="path"), path="link/new/x") == (Decision.DENY, Decision.DENY)
     assert decided(judging, Read("file", arg="path"), path="link/x") == (Decision.CONFIRM, None)
 
 
-def test_of_several_paths_the_worst_decides(judging: Judging) -> None:
+def test_of_several_paths_the_worst_decides(judging: EvaluationContext) -> None:
     view = opinion(judging, Read("file", arg="paths"), paths=["a", "~/.ssh/id_rsa", "/etc/hosts"])
     assert view is not None
     assert (view.floor, view.rule) == (Decision.DENY, "effects:secret")
 
 
-def test_reading_one_file_and_writing_another_is_judged_by_both(judging: Judging) -> None:
+def test_reading_one_file_and_writing_another_is_judged_by_both(judging: EvaluationContext) -> None:
     effects = (Read("file", arg="source"), Write("file", arg="target"))
     assert decided(judging, *effects, source="a", target="~/.bashrc") == (Decision.DENY, Decision.DENY)
     assert decided(judging, *effects, source="~/.ssh/id_rsa", target="a") == (Decision.DENY, Decision.DENY)
 
 
-def test_a_call_is_one_part_with_all_that_it_touches(judging: Judging) -> None:
+def test_a_call_is_one_part_with_all_that_it_touches(judging: EvaluationContext) -> None:
     (judging.cwd / "link.txt").symlink_to(judging.cwd / "real.txt")
     view = opinion(
         judging, Read("file", "source"), Send("network", "url"), source="link.txt", url="https://A.example:8443/x"
     )
     assert view is not None
     assert view.parts == (
-        Part(touches=(Touch("read", str(judging.cwd / "real.txt")), Touch("network", "a.example:8443"))),
+        SubCommand(touches=(Access("read", str(judging.cwd / "real.txt")), Access("network", "a.example:8443"))),
     )
 
 
-@pytest.mark.parametrize(("effect", "touch"), [(Write("file"), Touch("write")), (Send("network"), Touch("network"))])
-def test_what_is_not_known_is_touched_without_a_name(judging: Judging, effect: Effect, touch: Touch) -> None:
+@pytest.mark.parametrize(("effect", "touch"), [(Write("file"), Access("write")), (Send("network"), Access("network"))])
+def test_what_is_not_known_is_touched_without_a_name(judging: EvaluationContext, effect: Effect, touch: Access) -> None:
     view = opinion(judging, effect)
     assert view is not None
-    assert view.parts == (Part(touches=(touch,)),)
+    assert view.parts == (SubCommand(touches=(touch,)),)
 
 
 @pytest.mark.parametrize(
@@ -285,19 +293,21 @@ def test_what_is_not_known_is_touched_without_a_name(judging: Judging, effect: E
     ],
 )
 def test_a_pattern_is_judged_by_where_it_begins(
-    judging: Judging, pattern: str, expected: tuple[Decision, Decision | None]
+    judging: EvaluationContext, pattern: str, expected: tuple[Decision, Decision | None]
 ) -> None:
     assert decided(judging, Read("glob", arg="pattern"), pattern=pattern) == expected
 
 
-def test_the_folder_that_a_command_works_in_is_no_reason_to_ask_but_may_be_one_to_refuse(judging: Judging) -> None:
+def test_the_folder_that_a_command_works_in_is_no_reason_to_ask_but_may_be_one_to_refuse(
+    judging: EvaluationContext,
+) -> None:
     assert opinion(judging, Read("cwd", arg="cwd"), Run("shell", arg="command"), cwd="/srv", command="ls") is None
     effects = (Read("cwd", arg="cwd"), Run("shell", arg="command"))
     assert decided(judging, *effects, cwd="~/.ssh", command="ls") == (Decision.DENY, Decision.DENY)
     assert decided(judging, *effects, cwd="$HOME", command="ls") == (Decision.CONFIRM, Decision.CONFIRM)
 
 
-def test_the_session_s_own_folder_is_judged_anew_once_it_is_another(judging: Judging) -> None:
+def test_the_session_s_own_folder_is_judged_anew_once_it_is_another(judging: EvaluationContext) -> None:
     evaluator = EffectsEvaluator()
     effects = (Read("cwd", arg="cwd"), Run("shell", arg="command"))
     for _ in range(2):
@@ -321,17 +331,17 @@ def test_the_session_s_own_folder_is_judged_anew_once_it_is_another(judging: Jud
     ],
 )
 def test_deleting_is_asked_about_in_every_mode_that_asks(
-    judging: Judging, path: str, expected: tuple[Decision, Decision | None]
+    judging: EvaluationContext, path: str, expected: tuple[Decision, Decision | None]
 ) -> None:
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS):
         assert decided(replace(judging, mode=mode), Delete("file", arg="path"), path=path) == expected
 
 
-def test_a_link_is_deleted_itself_and_not_what_it_leads_to(judging: Judging) -> None:
+def test_a_link_is_deleted_itself_and_not_what_it_leads_to(judging: EvaluationContext) -> None:
     (judging.cwd / "link").symlink_to("/etc")
     view = opinion(judging, Delete("file", arg="path"), path="link")
     assert view is not None
-    assert (view.floor, view.parts[0].touches) == (None, (Touch("delete", str(judging.cwd / "link")),))
+    assert (view.floor, view.parts[0].touches) == (None, (Access("delete", str(judging.cwd / "link")),))
     assert decided(judging, Delete("file", arg="path"), path="link/hosts") == (Decision.DENY, Decision.DENY)
 
 
@@ -348,18 +358,18 @@ def test_a_link_is_deleted_itself_and_not_what_it_leads_to(judging: Judging) -> 
     ],
 )
 def test_addresses_are_judged_and_only_plain_fetching_needs_no_yes(
-    judging: Judging, what: str, url: str | None, expected: tuple[Decision, Decision | None]
+    judging: EvaluationContext, what: str, url: str | None, expected: tuple[Decision, Decision | None]
 ) -> None:
     assert decided(judging, Send(what, arg="url"), url=url) == expected
 
 
-def test_a_private_host_that_a_person_allowed_is_fetched_from(judging: Judging) -> None:
+def test_a_private_host_that_a_person_allowed_is_fetched_from(judging: EvaluationContext) -> None:
     own = replace(judging, allow_private=("printer.lan",))
     assert decided(own, Send("fetch", arg="url"), url="http://printer.lan/") == (Decision.ALLOW, None)
     assert decided(own, Send("fetch", arg="url"), url="http://nas.lan/") == (Decision.DENY, Decision.DENY)
 
 
-def test_of_several_addresses_the_worst_decides(judging: Judging) -> None:
+def test_of_several_addresses_the_worst_decides(judging: EvaluationContext) -> None:
     urls = ["https://example.org/", "http://127.0.0.1/"]
     view = opinion(judging, Send("fetch", arg="urls"), urls=urls)
     assert view is not None
@@ -379,7 +389,7 @@ def test_of_several_addresses_the_worst_decides(judging: Judging) -> None:
     ],
 )  # fmt: skip
 def test_what_a_call_touches_is_one_part(
-    judging: Judging, effects: tuple[Effect, ...], args: dict[str, Any], touches: list[tuple[str, str]]
+    judging: EvaluationContext, effects: tuple[Effect, ...], args: dict[str, Any], touches: list[tuple[str, str]]
 ) -> None:
     view = opinion(judging, *effects, **args)
     assert view is not None
@@ -409,11 +419,11 @@ def test_other_platforms_are_judged_by_their_grammar(
 ) -> None:
     home = cwd[: -len("project") - 1]
     own = Path(home + ("\\" if platform == "win32" else "/") + ".config/handrail/config.toml")
-    there = Judging(Path(cwd), Path(home), "user", {}, (Path(cwd),), platform, protected=(own,))
+    there = EvaluationContext(Path(cwd), Path(home), "user", {}, (Path(cwd),), platform, protected=(own,))
     assert decided(there, kind("file", arg="path"), path=path)[0] is expected
 
 
-def test_calls_that_are_judged_together_are_each_judged_as_if_alone(judging: Judging, tmp_path: Path) -> None:
+def test_calls_that_are_judged_together_are_each_judged_as_if_alone(judging: EvaluationContext, tmp_path: Path) -> None:
     work = judging.cwd
     (tmp_path / "out").mkdir()
     (tmp_path / "out/plain").touch()
@@ -432,7 +442,7 @@ def test_calls_that_are_judged_together_are_each_judged_as_if_alone(judging: Jud
 @pytest.mark.parametrize("what", ["file", "folder", "glob", "cwd"])
 @pytest.mark.parametrize("mode", list(Mode))
 def test_no_tool_looks_where_a_person_is_asked(
-    judging: Judging, tmp_path: Path, path: str, what: str, mode: Mode
+    judging: EvaluationContext, tmp_path: Path, path: str, what: str, mode: Mode
 ) -> None:
     (tmp_path / "state/console").mkdir(parents=True)
     (tmp_path / "STATE").mkdir()
@@ -445,7 +455,7 @@ def test_no_tool_looks_where_a_person_is_asked(
 @KEPT
 @pytest.mark.parametrize("last", ["HEAD", "objects/ab/cd", "refs/heads/main"])
 def test_what_would_make_a_folder_into_a_repository_is_asked_about(
-    judging: Judging, tmp_path: Path, last: str, *, undoable: bool
+    judging: EvaluationContext, tmp_path: Path, last: str, *, undoable: bool
 ) -> None:
     """If this fails, a repository is built file by file, and git on the host obeys its settings."""
     folder = judging.workspace[0] / "vendor/data"
@@ -460,7 +470,7 @@ def test_what_would_make_a_folder_into_a_repository_is_asked_about(
     assert view.floor is None, "a folder that is no repository yet may have such a file"
 
 
-def test_a_repository_by_any_name_is_kept_as_it_is(judging: Judging) -> None:
+def test_a_repository_by_any_name_is_kept_as_it_is(judging: EvaluationContext) -> None:
     folder = judging.workspace[0] / "vendor/data"
     for name in ("HEAD", "objects/x", "refs/x"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -483,7 +493,7 @@ def test_a_repository_by_any_name_is_kept_as_it_is(judging: Judging) -> None:
         "own/pre-push",
     ],
 )
-def test_what_an_obeyed_place_leads_to_is_kept_like_it(judging: Judging, place: str) -> None:
+def test_what_an_obeyed_place_leads_to_is_kept_like_it(judging: EvaluationContext, place: str) -> None:
     """If this fails, a file that git or an editor obeys is changed by its other name."""
     work = judging.workspace[0]
     (work / ".git/hooks").mkdir(parents=True)

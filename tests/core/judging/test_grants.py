@@ -13,29 +13,29 @@ import anyio
 import pytest
 
 from handrail import (
+    Access,
     Decision,
+    EvaluationContext,
     GrantOption,
     Input,
     Invocation,
-    Judging,
     Mode,
     Opinion,
-    Part,
     Remote,
     Rule,
     Run,
     Send,
+    SubCommand,
     Tool,
-    Touch,
     Verdict,
     Write,
     tool,
 )
-from handrail.judging.grantbook import GrantBook
-from handrail.judging.grants import Grant, options
-from handrail.judging.policy import Policy
-from handrail.judging.verdicts import judge
-from handrail.testing.sessions import open_test_runtime
+from handrail.api.verdict import evaluate_call
+from handrail.policy.engine import PolicyEngine
+from handrail.policy.grant_store import GrantStore
+from handrail.policy.grants import Grant, build_grant_options
+from handrail.testing.session_fixtures import open_test_runtime
 
 
 @tool(effects=[Write("file", arg="path")])
@@ -63,13 +63,15 @@ async def mcp_docs_search(url: str = "") -> None:
     """Search."""
 
 
-def offered(of: Tool, *parts: Part, grantable: bool = True, narrowed: tuple[tuple[str, ...], ...] = ()) -> list[str]:
+def offered(
+    of: Tool, *parts: SubCommand, grantable: bool = True, narrowed: tuple[tuple[str, ...], ...] = ()
+) -> list[str]:
     verdict = Verdict(Decision.CONFIRM, parts=parts, narrowed=narrowed, grantable=grantable)
-    return [option.label for option in options(Invocation(of, {}, of.validate({}), "1"), verdict)]
+    return [option.label for option in build_grant_options(Invocation(of, {}, of.validate({}), "1"), verdict)]
 
 
-def part(*touches: tuple[str, str]) -> Part:
-    return Part(touches=tuple(Touch(kind, what) for kind, what in touches))  # pyright: ignore[reportArgumentType]
+def part(*touches: tuple[str, str]) -> SubCommand:
+    return SubCommand(touches=tuple(Access(kind, what) for kind, what in touches))  # pyright: ignore[reportArgumentType]
 
 
 EXACT = "exactly this call"
@@ -97,7 +99,7 @@ EXACT = "exactly this call"
             id="a-download-is-from-its-host",
         ),
         pytest.param(edit, [part(("write", "/tmp/f"), ("privilege", "root"))], [], id="more-than-files"),
-        pytest.param(run, [Part(("rm", "x"), (Touch("delete", "/w/x"),))], [], id="no-command-by-its-files"),
+        pytest.param(run, [SubCommand(("rm", "x"), (Access("delete", "/w/x"),))], [], id="no-command-by-its-files"),
         pytest.param(run, [], [], id="no-shell-as-a-whole"),
         pytest.param(click, [], [], id="no-hands-as-a-whole"),
         pytest.param(change, [], ["every call of change"], id="a-tool-with-nothing-to-narrow"),
@@ -109,18 +111,18 @@ EXACT = "exactly this call"
         ),
     ],
 )
-def test_a_yes_is_narrowed_to_what_the_call_touches(of: Tool, parts: list[Part], expected: list[str]) -> None:
+def test_a_yes_is_narrowed_to_what_the_call_touches(of: Tool, parts: list[SubCommand], expected: list[str]) -> None:
     assert offered(of, *parts) == [EXACT, *expected]
 
 
 def test_commands_are_narrowed_to_what_their_judge_says() -> None:
-    both = offered(run, Part(("git", "push", "x")), narrowed=(("git", "push"), ("npm", "a b"), ("git", "push")))
+    both = offered(run, SubCommand(("git", "push", "x")), narrowed=(("git", "push"), ("npm", "a b"), ("git", "push")))
     assert both == [EXACT, "commands that start with git push and npm 'a b'"]
 
 
-@pytest.mark.parametrize("touch", [Touch("network"), Touch("unknown", "tool"), Touch("write")])
-def test_a_beginning_is_not_offered_where_it_is_not_known_what_is_touched(touch: Touch) -> None:
-    assert offered(run, Part(("gh", "run", "list"), (touch,)), narrowed=(("gh", "run"),)) == [EXACT]
+@pytest.mark.parametrize("touch", [Access("network"), Access("unknown", "tool"), Access("write")])
+def test_a_beginning_is_not_offered_where_it_is_not_known_what_is_touched(touch: Access) -> None:
+    assert offered(run, SubCommand(("gh", "run", "list"), (touch,)), narrowed=(("gh", "run"),)) == [EXACT]
 
 
 def test_nothing_is_offered_where_a_yes_may_not_be_remembered() -> None:
@@ -141,7 +143,9 @@ async def nothing() -> None: ...
 
 WORK = Path("/work")
 WORK_HERE = os.path.realpath(WORK / "here")
-HERE = Judging(cwd=WORK, home=Path("/home/ada"), user="ada", environment={}, workspace=(WORK,), platform="linux")
+HERE = EvaluationContext(
+    cwd=WORK, home=Path("/home/ada"), user="ada", environment={}, workspace=(WORK,), platform="linux"
+)
 
 
 def call_of(of: Tool, **args: object) -> Invocation:
@@ -180,14 +184,14 @@ def test_a_grant_holds_where_and_for_what_it_was_given(
     ("later", "expected"),
     [
         pytest.param([part(("read", "/opt/log"))], True, id="the-same"),
-        pytest.param([part(("read", "/opt/log")), Part()], True, id="nothing-more"),
+        pytest.param([part(("read", "/opt/log")), SubCommand()], True, id="nothing-more"),
         pytest.param([part(("read", "/opt/private"))], False, id="a-link-that-leads-elsewhere-now"),
         pytest.param([part(("write", "/opt/log"))], False, id="it-does-something-else-with-it"),
     ],
 )
-def test_a_grant_of_exactly_one_call_is_for_what_that_touched(later: list[Part], *, expected: bool) -> None:
+def test_a_grant_of_exactly_one_call_is_for_what_that_touched(later: list[SubCommand], *, expected: bool) -> None:
     call = call_of(edit, path="cur")
-    exact, *_ = options(call, Verdict(Decision.CONFIRM, parts=(part(("read", "/opt/log")),)))
+    exact, *_ = build_grant_options(call, Verdict(Decision.CONFIRM, parts=(part(("read", "/opt/log")),)))
     grant = Grant.given(exact, HERE)
     assert grant.holds(call, HERE)
     assert all(grant.covers(each, HERE) for each in later) is expected
@@ -204,26 +208,26 @@ def test_a_grant_of_exactly_one_call_is_for_what_that_touched(later: list[Part],
     ],
 )
 def test_a_grant_for_commands_holds_where_they_were_to_run(later: tuple[str, ...], *, expected: bool) -> None:
-    push = Part(("git", "push"), folders=(WORK_HERE,))
-    option = options(call_of(run), Verdict(Decision.CONFIRM, parts=(push,), narrowed=(("git", "push"),)))[1]
+    push = SubCommand(("git", "push"), folders=(WORK_HERE,))
+    option = build_grant_options(call_of(run), Verdict(Decision.CONFIRM, parts=(push,), narrowed=(("git", "push"),)))[1]
     assert option.label == f"commands that start with git push in {WORK_HERE}"
     assert Grant.given(option, HERE).covers(replace(push, folders=later), HERE) is expected
 
 
 def test_a_grant_for_commands_that_only_look_covers_none_that_changes_something() -> None:
     """If this fails, options and operands behind the words that were shown turn a look into a change."""
-    look, change = Part(("x", "ls")), Part(("x", "add"), changes=True)
+    look, change = SubCommand(("x", "ls")), SubCommand(("x", "add"), changes=True)
     verdict = Verdict(Decision.CONFIRM, parts=(look, change), narrowed=(("x", "ls"), ("x", "add")))
-    grant = Grant.given(options(call_of(run), verdict)[1], HERE)
+    grant = Grant.given(build_grant_options(call_of(run), verdict)[1], HERE)
     covered = [grant.covers(part, HERE) for part in (look, change, replace(look, changes=True))]
     assert covered == [True, True, False]
 
 
 def test_nothing_that_lasts_is_offered_on_the_host_for_an_option_that_is_not_known() -> None:
-    part = Part(("x", "--plugin", "./e.so"), unlisted=True)
+    part = SubCommand(("x", "--plugin", "./e.so"), unlisted=True)
     assert offered(run, part, narrowed=(("x",),)) == []
     known = replace(part, unlisted=False)
-    grant = Grant.given(options(call_of(run), Verdict(Decision.CONFIRM, parts=(known,)))[0], HERE)
+    grant = Grant.given(build_grant_options(call_of(run), Verdict(Decision.CONFIRM, parts=(known,)))[0], HERE)
     assert (grant.covers(known, HERE), grant.covers(part, HERE)) == (True, False)
 
 
@@ -231,8 +235,8 @@ def test_exactly_one_call_is_another_one_where_its_folder_leads_elsewhere(tmp_pa
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     (tmp_path / "link").symlink_to("a")
-    part = Part(("git", "push"), folders=(str(tmp_path / "link"),))
-    grant = Grant.given(options(call_of(run), Verdict(Decision.CONFIRM, parts=(part,)))[0], HERE)
+    part = SubCommand(("git", "push"), folders=(str(tmp_path / "link"),))
+    grant = Grant.given(build_grant_options(call_of(run), Verdict(Decision.CONFIRM, parts=(part,)))[0], HERE)
     assert grant.covers(part, HERE)
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to("b")
@@ -243,8 +247,10 @@ def test_a_repository_that_came_to_be_since_is_another_one(tmp_path: Path) -> No
     """If this fails, what is granted for a folder of a project is pushed to where a repository made inside it says."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "deep").mkdir()
-    push = Part(("git", "push"), folders=(str(tmp_path / "deep"),))
-    for option in options(call_of(run), Verdict(Decision.CONFIRM, parts=(push,), narrowed=(("git", "push"),))):
+    push = SubCommand(("git", "push"), folders=(str(tmp_path / "deep"),))
+    for option in build_grant_options(
+        call_of(run), Verdict(Decision.CONFIRM, parts=(push,), narrowed=(("git", "push"),))
+    ):
         grant = Grant.given(replace(option, touches=push.touches), HERE)
         assert grant.covers(push, HERE)
         (tmp_path / "deep/.git").mkdir()
@@ -253,7 +259,7 @@ def test_a_repository_that_came_to_be_since_is_another_one(tmp_path: Path) -> No
 
 
 def test_commands_are_not_narrowed_where_it_is_not_known_in_which_folder_they_run() -> None:
-    assert offered(run, Part(("git", "push"), folders=("",)), narrowed=(("git", "push"),)) == [EXACT]
+    assert offered(run, SubCommand(("git", "push"), folders=("",)), narrowed=(("git", "push"),)) == [EXACT]
 
 
 def declared(as_: str, *, beside: tuple[str, ...] = ()) -> Tool:
@@ -266,7 +272,7 @@ async def search_nothing(params: Any, context: Any) -> None: ...
 @pytest.mark.parametrize("which", [0, 1, 2], ids=["exactly-this-call", "the-tool", "the-server"])
 def test_a_grant_is_for_a_servers_tool_as_it_was_declared(which: int) -> None:
     before = call_of(declared("a"))
-    grant = Grant.given(options(before, Verdict(Decision.CONFIRM))[which], HERE)
+    grant = Grant.given(build_grant_options(before, Verdict(Decision.CONFIRM))[which], HERE)
     after = call_of(declared("b"))
     assert grant.holds(before, HERE)
     assert not grant.outdated(before, HERE)
@@ -275,17 +281,17 @@ def test_a_grant_is_for_a_servers_tool_as_it_was_declared(which: int) -> None:
 
 
 def test_a_grant_for_a_server_is_for_the_tools_it_had() -> None:
-    whole = options(call_of(declared("a", beside=("b",))), Verdict(Decision.CONFIRM))[2]
+    whole = build_grant_options(call_of(declared("a", beside=("b",))), Verdict(Decision.CONFIRM))[2]
     grant = Grant.given(whole, HERE)
     assert grant.holds(call_of(declared("b")), HERE)
     assert not grant.holds(call_of(declared("c")), HERE)
 
 
 async def test_a_question_says_that_the_server_has_changed_the_tool() -> None:
-    option = options(call_of(declared("a")), Verdict(Decision.CONFIRM))[1]
-    policy = Policy(grants=[Grant.given(option, HERE)])
-    same = await judge(call_of(declared("a")), seats=(), policy=policy, judging=HERE)
-    other = await judge(call_of(declared("b")), seats=(), policy=policy, judging=HERE)
+    option = build_grant_options(call_of(declared("a")), Verdict(Decision.CONFIRM))[1]
+    policy = PolicyEngine(grants=[Grant.given(option, HERE)])
+    same = await evaluate_call(call_of(declared("a")), seats=(), policy=policy, judging=HERE)
+    other = await evaluate_call(call_of(declared("b")), seats=(), policy=policy, judging=HERE)
     assert same.decision is Decision.ALLOW
     assert other.decision is Decision.CONFIRM
     assert "declared_anew" in [reason.code for reason in other.reasons]
@@ -299,28 +305,30 @@ def test_a_grant_for_always_ends() -> None:
     assert Grant.given(GrantOption("", "edit"), HERE, always=True).expires is None
 
 
-LOG = (Touch("read", "/work/a"),)
+LOG = (Access("read", "/work/a"),)
 # The unknown host was shown, too: what is not known is never the same.
-SHOWN = GrantOption("", "run", commands=(("log",),), touches=(*LOG, Touch("network")))
+SHOWN = GrantOption("", "run", commands=(("log",),), touches=(*LOG, Access("network")))
 
 
 @pytest.mark.parametrize(
     ("option", "covered", "expected"),
     [
-        pytest.param(GrantOption("", "run", commands=(("git", "log"),)), Part(("git", "log", "x")), True, id="words"),
         pytest.param(
-            GrantOption("", "run", commands=(("git", "log"),)), Part(("git", "logs")), False, id="whole-words"
+            GrantOption("", "run", commands=(("git", "log"),)), SubCommand(("git", "log", "x")), True, id="words"
         ),
-        pytest.param(GrantOption("", "run", commands=(("git",),)), Part(("/tmp/git", "x")), False, id="a-path"),
-        pytest.param(SHOWN, Part(("log",), LOG), True, id="what-was-shown"),
-        pytest.param(SHOWN, Part(("log", "-v")), True, id="less-than-was-shown"),
-        pytest.param(SHOWN, Part(("log",), (Touch("write", "/work/a"),)), False, id="a-change-of-what-was-read"),
         pytest.param(
-            SHOWN, Part(("log",), (*LOG, Touch("read", "/work/b"))), False, id="another-file-of-the-workspace"
+            GrantOption("", "run", commands=(("git", "log"),)), SubCommand(("git", "logs")), False, id="whole-words"
         ),
-        pytest.param(SHOWN, Part(("log",), (*LOG, Touch("execute", "sh"))), False, id="a-program"),
-        pytest.param(SHOWN, Part(("log",), (Touch("network"),)), False, id="a-host-that-is-not-known"),
-        pytest.param(SHOWN, Part(("PAGER=x",)), False, id="a-variable"),
+        pytest.param(GrantOption("", "run", commands=(("git",),)), SubCommand(("/tmp/git", "x")), False, id="a-path"),
+        pytest.param(SHOWN, SubCommand(("log",), LOG), True, id="what-was-shown"),
+        pytest.param(SHOWN, SubCommand(("log", "-v")), True, id="less-than-was-shown"),
+        pytest.param(SHOWN, SubCommand(("log",), (Access("write", "/work/a"),)), False, id="a-change-of-what-was-read"),
+        pytest.param(
+            SHOWN, SubCommand(("log",), (*LOG, Access("read", "/work/b"))), False, id="another-file-of-the-workspace"
+        ),
+        pytest.param(SHOWN, SubCommand(("log",), (*LOG, Access("execute", "sh"))), False, id="a-program"),
+        pytest.param(SHOWN, SubCommand(("log",), (Access("network"),)), False, id="a-host-that-is-not-known"),
+        pytest.param(SHOWN, SubCommand(("PAGER=x",)), False, id="a-variable"),
         pytest.param(GrantOption("", "edit", paths=("/w/a",)), part(("write", "/w/a")), True, id="a-file"),
         pytest.param(GrantOption("", "edit", paths=("/w/a",)), part(("write", "/w/ab")), False, id="another-file"),
         pytest.param(GrantOption("", "edit", paths=("/w",)), part(("write", "/w/x/y")), True, id="a-folder"),
@@ -330,10 +338,10 @@ SHOWN = GrantOption("", "run", commands=(("log",),), touches=(*LOG, Touch("netwo
         pytest.param(GrantOption("", "edit", hosts=("a.b",)), part(("network", "a.b")), True, id="a-host"),
         pytest.param(GrantOption("", "edit", hosts=("*",)), part(("network", "a.b")), False, id="a-host-called-star"),
         pytest.param(GrantOption("", "edit", hosts=("a.b",)), part(("network", "a.b:8")), False, id="another-port"),
-        pytest.param(GrantOption("", "edit", hosts=("a.b",)), Part(), False, id="nothing-that-is-known"),
+        pytest.param(GrantOption("", "edit", hosts=("a.b",)), SubCommand(), False, id="nothing-that-is-known"),
     ],
 )
-def test_a_grant_covers_what_was_shown_word_for_word(option: GrantOption, covered: Part, expected: bool) -> None:
+def test_a_grant_covers_what_was_shown_word_for_word(option: GrantOption, covered: SubCommand, expected: bool) -> None:
     assert Grant.given(option, HERE).covers(covered, HERE) is expected
 
 
@@ -341,8 +349,8 @@ def test_a_grant_covers_what_was_shown_word_for_word(option: GrantOption, covere
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> GrantBook:
-    return GrantBook(tmp_path / "data/grants.json")
+def book(tmp_path: Path) -> GrantStore:
+    return GrantStore(tmp_path / "data/grants.json")
 
 
 def lasting(word: str, **more: Any) -> Grant:
@@ -350,13 +358,13 @@ def lasting(word: str, **more: Any) -> Grant:
 
 
 def test_of_too_many_the_oldest_are_given_up(tmp_path: Path) -> None:
-    book = GrantBook(tmp_path / "grants.json", most=3)
+    book = GrantStore(tmp_path / "grants.json", most=3)
     for word in "abcde":
         book.add(lasting(word))
     assert [grant.option.tool for grant in book.read()] == ["c", "d", "e"]
 
 
-def test_a_file_of_megabytes_is_kept_aside(book: GrantBook, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_of_megabytes_is_kept_aside(book: GrantStore, caplog: pytest.LogCaptureFixture) -> None:
     book.add(lasting("a"))
     with book.file.open("ab") as file:
         file.write(b" " * 5_000_000)
@@ -365,14 +373,14 @@ def test_a_file_of_megabytes_is_kept_aside(book: GrantBook, caplog: pytest.LogCa
     assert len(list(book.file.parent.glob("*.broken-*"))) == 1
 
 
-def test_what_is_added_is_read_again(book: GrantBook) -> None:
+def test_what_is_added_is_read_again(book: GrantStore) -> None:
     assert book.read() == ()
     full = GrantOption("l", "t", (("a", "b c"),), ("/w/ü",), ("h:1",), "s", "0" * 64)
     given = [book.add(Grant.given(full, HERE, always=True, days=3)), book.add(lasting("b"))]
     assert list(book.read()) == given
 
 
-def test_the_same_grant_is_renewed_and_not_doubled(book: GrantBook) -> None:
+def test_the_same_grant_is_renewed_and_not_doubled(book: GrantStore) -> None:
     first = book.add(lasting("a", uses=3, created=datetime(2020, 1, 1, tzinfo=UTC)))
     again = book.add(lasting("a"))
     assert (again.id, again.uses) == (first.id, 3)
@@ -380,14 +388,14 @@ def test_the_same_grant_is_renewed_and_not_doubled(book: GrantBook) -> None:
     assert book.read() == (again,)
 
 
-def test_one_that_has_expired_is_gone(book: GrantBook) -> None:
+def test_one_that_has_expired_is_gone(book: GrantStore) -> None:
     book.add(lasting("old", expires=datetime(2020, 1, 1, tzinfo=UTC)))
     assert book.read() == ()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[{}]", '{"a": 1}', "[1]", "\x00"])
 def test_a_broken_file_is_kept_aside_and_grants_nothing(
-    book: GrantBook, text: str, caplog: pytest.LogCaptureFixture
+    book: GrantStore, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     book.file.parent.mkdir()
     book.file.write_text(text)
@@ -398,21 +406,21 @@ def test_a_broken_file_is_kept_aside_and_grants_nothing(
     assert book.add(lasting("a")) in book.read()
 
 
-def test_a_file_that_others_can_write_grants_nothing(book: GrantBook, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_others_can_write_grants_nothing(book: GrantStore, caplog: pytest.LogCaptureFixture) -> None:
     book.add(lasting("a"))
     book.file.chmod(0o666)
     assert book.read() == ()
     assert "other users can change it" in caplog.text
 
 
-def test_what_is_no_file_is_not_waited_for(book: GrantBook, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_file_is_not_waited_for(book: GrantStore, caplog: pytest.LogCaptureFixture) -> None:
     book.file.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(book.file, 0o600)
     assert book.read() == ()
     assert "it is no ordinary file" in caplog.text
 
 
-def test_those_who_add_at_once_lose_nothing(book: GrantBook) -> None:
+def test_those_who_add_at_once_lose_nothing(book: GrantStore) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda at: book.add(lasting(f"t{at}")), range(24)))
     assert len(book.read()) == 24
@@ -462,7 +470,7 @@ DENY_OR_ASK = [
 
 @pytest.mark.parametrize(("rule", "expected"), DENY_OR_ASK)
 def test_a_grant_beside_a_rule(rule: Rule, expected: Decision) -> None:
-    policy = Policy((rule,), (Grant.given(GrantOption("", "edit"), HERE),))
+    policy = PolicyEngine((rule,), (Grant.given(GrantOption("", "edit"), HERE),))
     verdict = policy.decide(call_of(edit), [Opinion("view", suggestion=Decision.CONFIRM)], HERE)
     assert verdict.decision is expected
     assert verdict.grantable is (rule.tier != "admin")

@@ -11,26 +11,26 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from handrail import (
+    Access,
     Decision,
+    EvaluationContext,
     Evaluator,
     GrantOption,
     Invocation,
-    Judging,
     Mode,
     Opinion,
-    Part,
     Reason,
     Run,
+    SubCommand,
     ToolResult,
-    Touch,
     Verdict,
     tool,
 )
+from handrail.api.verdict import STRICTNESS, RegisteredEvaluator, evaluate_call
 from handrail.config.rule_settings import RuleSettings
-from handrail.judging.grants import Grant
-from handrail.judging.policy import Policy
-from handrail.judging.rules import rule_of
-from handrail.judging.verdicts import STRICTNESS, Seat, judge
+from handrail.policy.engine import PolicyEngine
+from handrail.policy.grants import Grant
+from handrail.policy.rules import build_rule
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 ALLOW, CONFIRM, DENY = Decision.ALLOW, Decision.CONFIRM, Decision.DENY
@@ -47,7 +47,7 @@ class Words(Evaluator):
 
     name = "words"
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         commands = tuple(tuple(part.split()) for part in invocation.args.get("command", "").split(";"))
         dangerous = any(words[:1] == ("rm",) for words in commands)
         return Opinion(
@@ -55,7 +55,7 @@ class Words(Evaluator):
             suggestion=CONFIRM,
             floor=DENY if dangerous else None,
             reasons=(Reason("danger", "it deletes"),) if dangerous else (),
-            parts=tuple(map(Part, commands)),
+            parts=tuple(map(SubCommand, commands)),
         )
 
 
@@ -191,7 +191,7 @@ class Shell(Evaluator):
 
     name = "shell"
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         texts = [text.strip() for text in invocation.args["command"].split(";")]
         parts = tuple(map(self._part, texts))
         harmless = all(part.harmless for part in parts)
@@ -204,12 +204,12 @@ class Shell(Evaluator):
             parts=parts,
         )
 
-    def _part(self, text: str) -> Part:
+    def _part(self, text: str) -> SubCommand:
         words: tuple[str, ...] = ("?",) if "(" in text else tuple(text.split())
-        touches = [Touch("write", f"/work/{word}") for word in words[1:] if words[0] == ">"]
-        touches += [Touch("delete", word) for word in words[1:] if words[0] == "rm"]
-        touches += [Touch("network", word) for word in words[1:] if words[0] == "curl"]
-        return Part(words, tuple(touches), harmless=words[0] in ("echo", "ls"))
+        touches = [Access("write", f"/work/{word}") for word in words[1:] if words[0] == ">"]
+        touches += [Access("delete", word) for word in words[1:] if words[0] == "rm"]
+        touches += [Access("network", word) for word in words[1:] if words[0] == "curl"]
+        return SubCommand(words, tuple(touches), harmless=words[0] in ("echo", "ls"))
 
 
 def shell_verdict(
@@ -220,7 +220,7 @@ def shell_verdict(
     at_terminal: bool = False,
     grants: Sequence[GrantOption] = (),
 ) -> Verdict:
-    judging = Judging(
+    judging = EvaluationContext(
         cwd=Path("/work"),
         home=Path("/home/ada"),
         user="ada",
@@ -234,8 +234,10 @@ def shell_verdict(
     ruled = [RuleSettings.model_validate(each) for each in rules]
     held = [Grant.given(option, judging) for option in grants]
     invocation = Invocation(run, {"command": command}, run.validate({"command": command}), "1")
-    policy = Policy(map(rule_of, ruled), held)
-    return asyncio.run(judge(invocation, seats=[Seat(Shell(), trusted=True)], policy=policy, judging=judging))
+    policy = PolicyEngine(map(build_rule, ruled), held)
+    return asyncio.run(
+        evaluate_call(invocation, seats=[RegisteredEvaluator(Shell(), trusted=True)], policy=policy, judging=judging)
+    )
 
 
 GIT = rule(ALLOW, "git")

@@ -10,9 +10,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from handrail.config import loading as config, trust
-from handrail.config.places import Places
-from handrail.plugins.loading import load
+from handrail.config import loader as config, trust
+from handrail.config.app_dirs import AppDirs
+from handrail.plugins.loader import load_plugins
 from handrail.runtime import open_runtime
 from handrail.session import Session
 
@@ -23,13 +23,15 @@ DENY_WAITING = '[[policy.rules]]\ntool = "wait"\ndecision = "deny"\n'
 async def session_in(folder: Path) -> AsyncGenerator[tuple[Session, Path], None]:
     """A session that follows the user's file, and that file."""
     environment = {"HOME": str(folder), "HANDRAIL_HOME": str(folder / "state")}
-    places = Places.of(environment)
+    places = AppDirs.of(environment)
     places.config_file.parent.mkdir(parents=True)
     places.config_file.write_text("")
-    read = functools.partial(config.load, places=places, folder=folder, environment=environment, admin=folder / "none")
+    read = functools.partial(
+        config.load_config, places=places, folder=folder, environment=environment, admin=folder / "none"
+    )
     async with (
         open_runtime(
-            read(), environment=environment, cwd=folder, places=places, plugins=load([]), reload=read
+            read(), environment=environment, cwd=folder, places=places, plugins=load_plugins([]), reload=read
         ) as runtime,
         runtime.session() as session,
     ):
@@ -78,14 +80,14 @@ async def test_a_projects_file_that_changes_tells_what_of_it_does_not_count_unti
 ) -> None:
     project = tmp_path / "handrail.toml"
     project.write_text("")
-    places = Places.of({"HANDRAIL_HOME": str(tmp_path / "state")})
-    trust.trust(tmp_path, places=places)
+    places = AppDirs.of({"HANDRAIL_HOME": str(tmp_path / "state")})
+    trust.trust_folder(tmp_path, places=places)
     async with session_in(tmp_path) as (session, _):
         project.write_text(f'[tools]\nprofile = "files"\n{DENY_WAITING}')
         await until(lambda names: "wait" not in names, session)
         assert f"tools.profile; read the file, then run: handrail trust {tmp_path}" in caplog.text
         assert session.settings.tools.profile != "files"
-        trust.trust(tmp_path, places=places)
+        trust.trust_folder(tmp_path, places=places)
         with anyio.fail_after(30):
             while session.settings.tools.profile != "files":
                 await anyio.sleep(0.02)

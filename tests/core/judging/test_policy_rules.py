@@ -9,12 +9,26 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Session, Tool, Touch, Write, tool
-from handrail.config.checking import check, line_of
+from handrail import (
+    Access,
+    ConfigError,
+    Decision,
+    EvaluationContext,
+    Read,
+    Remote,
+    Run,
+    Send,
+    Session,
+    SubCommand,
+    Tool,
+    Write,
+    tool,
+)
 from handrail.config.rule_settings import RuleSettings
 from handrail.config.settings import Settings
-from handrail.judging.rules import Places, Rules, rule_of, spanned, starred
-from handrail.testing.sessions import open_test_runtime
+from handrail.config.validation import find_key_line, validate_values
+from handrail.policy.rules import RulePaths, RuleSet, build_rule, is_wildcard_match, is_words_match
+from handrail.testing.session_fixtures import open_test_runtime
 
 
 @tool(effects=[Run("shell", arg="command")])
@@ -77,20 +91,20 @@ def ruled(decision: str = "deny", **matchers: Any) -> RuleSettings:
     ],
 )
 def test_which_tools_a_rule_is_for(matchers: dict[str, Any], of: Tool, expected: bool) -> None:
-    assert rule_of(ruled(**matchers)).of_tool(of).yes is expected
+    assert build_rule(ruled(**matchers)).of_tool(of).yes is expected
 
 
 def test_the_name_that_a_server_gave_counts_too() -> None:
     short = tool(name="search", description="Search.", server="docs")(nothing)
-    assert rule_of(ruled(tool="mcp_docs_search", server="docs")).of_tool(short).yes
-    assert not rule_of(ruled(tool="mcp_other_search", server="docs")).of_tool(short).yes
+    assert build_rule(ruled(tool="mcp_docs_search", server="docs")).of_tool(short).yes
+    assert not build_rule(ruled(tool="mcp_other_search", server="docs")).of_tool(short).yes
 
 
 def test_of_a_name_that_had_to_be_changed_the_servers_own_counts_too() -> None:
     odd = tool(name="mcp_docs_do_it", description="Do.", server="docs", remote=Remote("do it!", "x"))(nothing)
-    assert rule_of(ruled(tool="do it!", server="docs")).of_tool(odd).yes
-    assert rule_of(ruled(tool="mcp_docs_do_it")).of_tool(odd).yes
-    assert not rule_of(ruled(tool="do it!")).of_tool(odd).yes
+    assert build_rule(ruled(tool="do it!", server="docs")).of_tool(odd).yes
+    assert build_rule(ruled(tool="mcp_docs_do_it")).of_tool(odd).yes
+    assert not build_rule(ruled(tool="do it!")).of_tool(odd).yes
 
 
 async def nothing() -> None: ...
@@ -99,12 +113,12 @@ async def nothing() -> None: ...
 # Which parts of a call
 
 
-def fits(settings: RuleSettings, part: Part, *, platform: str = "linux", of: Tool = run) -> bool:
+def fits(settings: RuleSettings, part: SubCommand, *, platform: str = "linux", of: Tool = run) -> bool:
     work = Path("/work")
-    judging = Judging(
+    judging = EvaluationContext(
         cwd=work, home=Path("/home/ada"), user="ada", environment={}, workspace=(work,), platform=platform
     )
-    return rule_of(settings).of_part(part, of, judging, Places()).yes
+    return build_rule(settings).of_part(part, of, judging, RulePaths()).yes
 
 
 @pytest.mark.parametrize(
@@ -136,7 +150,7 @@ def fits(settings: RuleSettings, part: Part, *, platform: str = "linux", of: Too
     ],
 )
 def test_which_commands_a_rule_is_for(matchers: dict[str, Any], command: str, deny: bool, allow: bool) -> None:
-    part = Part(tuple(command.split()))
+    part = SubCommand(tuple(command.split()))
     assert fits(ruled("deny", **matchers), part) is deny
     assert fits(ruled("allow", **matchers), part) is allow
 
@@ -161,41 +175,41 @@ def test_which_commands_a_rule_is_for(matchers: dict[str, Any], command: str, de
     ],
 )
 def test_which_files_a_rule_is_for(pattern: str, path: str, expected: bool) -> None:
-    part = Part(touches=(Touch("write", path),))
+    part = SubCommand(touches=(Access("write", path),))
     assert fits(ruled("deny", paths=pattern), part, of=edit_file) is expected
     assert fits(ruled("allow", paths=pattern), part, of=edit_file) is expected
 
 
 def test_files_on_windows_are_compared_as_windows_does() -> None:
     work = Path("/work")
-    judging = Judging(
+    judging = EvaluationContext(
         cwd=work, home=Path("C:\\Users\\ada"), user="ada", environment={}, workspace=(work,), platform="win32"
     )
-    rule = rule_of(ruled(paths="C:/Data/**"))
-    assert rule.of_part(Part(touches=(Touch("write", "c:\\data\\x.txt"),)), edit_file, judging, Places()).yes
+    rule = build_rule(ruled(paths="C:/Data/**"))
+    assert rule.of_part(SubCommand(touches=(Access("write", "c:\\data\\x.txt"),)), edit_file, judging, RulePaths()).yes
 
 
 def test_a_pattern_means_the_place_that_a_link_leads_to(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    part = Part(touches=(Touch("write", str(tmp_path / "real/a")),))
+    part = SubCommand(touches=(Access("write", str(tmp_path / "real/a")),))
     assert fits(ruled("deny", paths=str(tmp_path / "link")), part, of=edit_file)
 
 
 def test_only_the_access_that_is_named_counts() -> None:
-    reading, writing = (Part(touches=(Touch(kind, "/work/a"),)) for kind in ("read", "write"))
+    reading, writing = (SubCommand(touches=(Access(kind, "/work/a"),)) for kind in ("read", "write"))
     assert not fits(ruled("deny", paths="a", access="write"), reading, of=edit_file)
     assert fits(ruled("deny", paths="a", access="write"), writing, of=edit_file)
     assert not fits(ruled("allow", paths="a", access="read"), writing, of=edit_file)
 
 
 def test_a_file_that_is_not_known_may_be_the_one_that_is_denied() -> None:
-    unknown = Part(("rm", "$X"), (Touch("delete", ""),))
-    rule = rule_of(ruled("deny", paths="secrets"))
-    judging = Judging(
+    unknown = SubCommand(("rm", "$X"), (Access("delete", ""),))
+    rule = build_rule(ruled("deny", paths="secrets"))
+    judging = EvaluationContext(
         cwd=Path("/w"), home=Path("/h"), user="a", environment={}, workspace=(Path("/w"),), platform="linux"
     )
-    assert rule.of_part(unknown, run, judging, Places()).doubtful
+    assert rule.of_part(unknown, run, judging, RulePaths()).doubtful
     assert not fits(ruled("allow", paths="**"), unknown)
 
 
@@ -218,7 +232,7 @@ def test_a_file_that_is_not_known_may_be_the_one_that_is_denied() -> None:
     ],
 )
 def test_which_hosts_a_rule_is_for(pattern: str, host: str, expected: bool) -> None:
-    part = Part(touches=(Touch("network", host),))
+    part = SubCommand(touches=(Access("network", host),))
     assert fits(ruled("deny", hosts=pattern), part, of=upload) is expected
     assert fits(ruled("allow", hosts=pattern), part, of=upload) is expected
 
@@ -228,7 +242,7 @@ def test_a_star_is_any_letters(pattern: str, text: str) -> None:
     import re
 
     expected = re.fullmatch(re.sub(r"\*+", ".*", pattern), text) is not None
-    assert starred(pattern, text) is expected
+    assert is_wildcard_match(pattern, text) is expected
 
 
 @given(st.lists(st.sampled_from(["a", "b", "*", "**"]), max_size=6), st.lists(st.sampled_from("ab"), max_size=7))
@@ -238,18 +252,18 @@ def test_two_stars_are_any_words(pattern: list[str], words: list[str]) -> None:
             return not words
         if pattern[0] == "**":
             return any(slow(pattern[1:], words[at:]) for at in range(len(words) + 1))
-        return bool(words) and starred(pattern[0], words[0]) and slow(pattern[1:], words[1:])
+        return bool(words) and is_wildcard_match(pattern[0], words[0]) and slow(pattern[1:], words[1:])
 
-    assert spanned(pattern, words) is slow(pattern, words)
+    assert is_words_match(pattern, words) is slow(pattern, words)
 
 
 def test_patterns_take_no_time_to_speak_of() -> None:
-    assert not spanned(["**", "a"] * 200, ["a"] * 2000 + ["b"])
-    assert not starred("*a" * 500 + "b", "a" * 5000)
+    assert not is_words_match(["**", "a"] * 200, ["a"] * 2000 + ["b"])
+    assert not is_wildcard_match("*a" * 500 + "b", "a" * 5000)
 
 
 def test_rules_are_sorted_once_and_found_by_tool() -> None:
-    rules = Rules(map(rule_of, (ruled(tool="run"), ruled("allow", tool="edit_file"), ruled(tool="*", priority=3))))
+    rules = RuleSet(map(build_rule, (ruled(tool="run"), ruled("allow", tool="edit_file"), ruled(tool="*", priority=3))))
     assert [rule.priority for rule in rules.of(run)] == [3, 0]
     assert rules.of(run) is rules.of(run)
 
@@ -326,7 +340,7 @@ def test_a_rule_that_can_match_nothing_is_an_error_with_its_line(text: str, said
 
     whole = toml(text)
     with pytest.raises(ConfigError) as caught:
-        check(tomllib.loads(whole), where=lambda key: f"file:{line_of(key, whole)}")
+        validate_values(tomllib.loads(whole), where=lambda key: f"file:{find_key_line(key, whole)}")
     assert said in str(caught.value)
 
 
@@ -345,7 +359,7 @@ def test_a_rule_that_can_match_nothing_is_an_error_with_its_line(text: str, said
     ],
 )
 def test_the_line_of_a_rule_in_odd_files(text: str, key: tuple[int | str, ...], line: int) -> None:
-    assert line_of(("policy", "rules", *key), text) == line
+    assert find_key_line(("policy", "rules", *key), text) == line
 
 
 def test_a_rule_may_not_be_given_what_its_place_says() -> None:
@@ -423,7 +437,7 @@ PAGE = Path(__file__).parents[3] / "docs/policy.md"
 def test_the_examples_on_the_page_are_accepted(example: str) -> None:
     import tomllib
 
-    check(tomllib.loads(example.split("```")[0]), where=str)
+    validate_values(tomllib.loads(example.split("```")[0]), where=str)
 
 
 def test_the_page_names_every_key_of_a_rule() -> None:

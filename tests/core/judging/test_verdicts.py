@@ -13,23 +13,23 @@ from hypothesis import given, strategies as st
 
 from handrail import (
     Decision,
+    EvaluationContext,
     Invocation,
-    Judging,
     Mode,
-    Offer,
     Opinion,
-    Part,
     Read,
     Reason,
     Route,
+    SandboxOffer,
+    SubCommand,
     Tool,
     Verdict,
     Write,
     tool,
 )
-from handrail.judging.policy import Policy
-from handrail.judging.rules import Rule
-from handrail.judging.verdicts import STRICTNESS, Seat, judge, strictest
+from handrail.api.verdict import STRICTNESS, RegisteredEvaluator, evaluate_call, strictest_decision
+from handrail.policy.engine import PolicyEngine
+from handrail.policy.rules import Rule
 from handrail.testing import Always
 
 ALLOW, CONFIRM, DENY = Decision.ALLOW, Decision.CONFIRM, Decision.DENY
@@ -49,14 +49,17 @@ def verdict(
     *opinions: Opinion | Decision | Exception | None,
     mode: Mode = Mode.DEFAULT,
     trusted: bool | Sequence[bool] = True,
-    policy: Policy | None = None,
+    policy: PolicyEngine | None = None,
     of: Tool = edit,
     remembered: frozenset[str] = frozenset(),
-    sandbox: Offer | None = None,
+    sandbox: SandboxOffer | None = None,
 ) -> Verdict:
     trust = [trusted] * len(opinions) if isinstance(trusted, bool) else trusted
-    seats = [Seat(Always(o, name=f"judge{i}"), t) for i, (o, t) in enumerate(zip(opinions, trust, strict=True))]
-    judging = Judging(
+    seats = [
+        RegisteredEvaluator(Always(o, name=f"judge{i}"), t)
+        for i, (o, t) in enumerate(zip(opinions, trust, strict=True))
+    ]
+    judging = EvaluationContext(
         cwd=Path("/work"),
         home=Path("/home/ada"),
         user="ada",
@@ -68,7 +71,7 @@ def verdict(
         sandbox=sandbox,
     )
     invocation = Invocation(of, {}, of.validate({}), "1")
-    return asyncio.run(judge(invocation, seats=seats, policy=policy or Policy(), judging=judging))
+    return asyncio.run(evaluate_call(invocation, seats=seats, policy=policy or PolicyEngine(), judging=judging))
 
 
 def floor(decision: Decision, rule: str = "floor", **more: Any) -> Opinion:
@@ -108,8 +111,8 @@ def test_the_strictest_counts_in_every_order(opinions: list[Any], expected: Deci
 
 
 def test_strictest_of_none_is_none() -> None:
-    assert strictest([]) is None
-    assert strictest([CONFIRM, ALLOW]) is CONFIRM
+    assert strictest_decision([]) is None
+    assert strictest_decision([CONFIRM, ALLOW]) is CONFIRM
 
 
 @pytest.mark.parametrize(
@@ -132,8 +135,8 @@ def test_an_untrusted_judge_tightens_a_trusted_allow() -> None:
 
 
 def test_an_untrusted_judge_cannot_say_which_commands_a_call_runs() -> None:
-    policy = Policy((Rule(("edit",), ALLOW, command=("git",)),))
-    lying = suggest(CONFIRM, parts=(Part(("git", "status")),))
+    policy = PolicyEngine((Rule(("edit",), ALLOW, command=("git",)),))
+    lying = suggest(CONFIRM, parts=(SubCommand(("git", "status")),))
     assert verdict(lying, policy=policy, trusted=True).decision is ALLOW
     assert verdict(lying, policy=policy, trusted=False).decision is CONFIRM
 
@@ -147,7 +150,7 @@ def test_an_untrusted_judge_cannot_have_an_answer_remembered() -> None:
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("tool_", [edit, look])
 def test_a_catastrophe_is_denied_in_every_mode_and_under_every_rule(mode: Mode, tool_: Tool) -> None:
-    policy = Policy((Rule(("*",), ALLOW, tier="admin", lifts=("end",)),))
+    policy = PolicyEngine((Rule(("*",), ALLOW, tier="admin", lifts=("end",)),))
     for opinions in ([CATASTROPHE], [suggest(ALLOW), CATASTROPHE], [floor(DENY, "end", catastrophic=True)]):
         decided = verdict(*opinions, mode=mode, policy=policy, of=tool_)
         assert decided.decision is DENY
@@ -200,11 +203,11 @@ def test_a_mode_says_that_it_was_the_mode() -> None:
 
 
 def test_permissive_does_not_undo_a_persons_rule() -> None:
-    policy = Policy((Rule(("edit",), CONFIRM),))
+    policy = PolicyEngine((Rule(("edit",), CONFIRM),))
     assert verdict(suggest(ALLOW), mode=Mode.PERMISSIVE, policy=policy).decision is CONFIRM
 
 
-BOX = Offer("box")
+BOX = SandboxOffer("box")
 
 
 def test_any_sandbox_route_counts() -> None:
@@ -222,14 +225,14 @@ def test_permissive_mode_runs_what_nobody_knows_in_the_sandbox_or_asks() -> None
     assert verdict(inside, mode=Mode.PERMISSIVE).decision is CONFIRM
     assert verdict(outside, mode=Mode.PERMISSIVE, sandbox=BOX).decision is CONFIRM
     assert verdict(outside, mode=Mode.PERMISSIVE, sandbox=BOX).grantable
-    allowed = Policy((Rule(("edit",), ALLOW),))
+    allowed = PolicyEngine((Rule(("edit",), ALLOW),))
     assert verdict(outside, mode=Mode.PERMISSIVE, sandbox=BOX, policy=allowed).decision is ALLOW
     trust = (True, False)
     assert verdict(suggest(CONFIRM), outside, mode=Mode.PERMISSIVE, sandbox=BOX, trusted=trust).decision is CONFIRM
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy((Rule(("edit",), ALLOW, route=Route.SANDBOX),))])
-def test_what_would_be_sandboxed_is_asked_about_where_no_sandbox_is(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", [PolicyEngine(), PolicyEngine((Rule(("edit",), ALLOW, route=Route.SANDBOX),))])
+def test_what_would_be_sandboxed_is_asked_about_where_no_sandbox_is(policy: PolicyEngine) -> None:
     decided = verdict(suggest(ALLOW, route=Route.SANDBOX), policy=policy)
     assert (decided.decision, decided.route) == (CONFIRM, Route.HOST)
     assert decided.reasons[-1].code == "no_sandbox"
@@ -248,7 +251,7 @@ def test_what_would_be_sandboxed_is_asked_about_where_no_sandbox_is(policy: Poli
 )
 def test_where_a_call_runs_that_a_rule_speaks_of(rule: Rule, route: Route) -> None:
     boxed = suggest(ALLOW, route=Route.SANDBOX)
-    assert verdict(boxed, policy=Policy((rule,)), sandbox=BOX).route is route
+    assert verdict(boxed, policy=PolicyEngine((rule,)), sandbox=BOX).route is route
 
 
 RELYING = suggest(ALLOW, "undoable", relies_on_undo=True)
@@ -271,7 +274,7 @@ def test_a_verdict_says_whether_it_allows_because_of_undo(opinions: list[Opinion
 
 def test_what_a_rule_or_a_mode_allows_relies_on_no_undo() -> None:
     rule = Rule(("edit",), ALLOW)
-    assert verdict(RELYING, policy=Policy((rule,))).relies_on_undo is False
+    assert verdict(RELYING, policy=PolicyEngine((rule,))).relies_on_undo is False
     assert verdict(RELYING, suggest(CONFIRM), mode=Mode.PERMISSIVE).relies_on_undo is False
 
 
@@ -294,7 +297,7 @@ def test_a_remembered_answer_answers_the_same_question_only() -> None:
     assert verdict(hands, suggest(CONFIRM, "shell"), remembered=known).decision is CONFIRM
     assert verdict(hands, floor(CONFIRM), remembered=known).decision is CONFIRM
     assert verdict(hands, suggest(DENY), remembered=known).decision is DENY
-    assert verdict(hands, policy=Policy((Rule(("edit",), CONFIRM),)), remembered=known).decision is CONFIRM
+    assert verdict(hands, policy=PolicyEngine((Rule(("edit",), CONFIRM),)), remembered=known).decision is CONFIRM
     assert verdict(hands, remembered=known, mode=Mode.HEADLESS).decision is not CONFIRM
 
 
@@ -329,7 +332,7 @@ def judged(seats: Sequence[tuple[Opinion | None, bool]], given_rules: Sequence[R
     return verdict(
         *(opinion for opinion, _ in seats),
         trusted=[trust for _, trust in seats],
-        policy=Policy(tuple(given_rules)),
+        policy=PolicyEngine(tuple(given_rules)),
         mode=mode,
     )
 

@@ -7,7 +7,7 @@ import gzip
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +16,9 @@ import anyio
 import pytest
 
 from handrail import Denied, Downstream, TimedOut
-from handrail.net.connecting import Resolver, refuses, resolve_public
-from handrail.net.urls import View
-from handrail.net.web import Broken, Limits, Web
+from handrail.net.resolver import HostResolver, find_refusal_reason, resolve_public
+from handrail.net.urls import UrlView
+from handrail.net.web_client import ConnectionBroken, RequestLimits, WebClient
 
 PUBLIC = "93.184.215.14"
 LOOPBACK = ("127.0.0.1", "::1")
@@ -77,7 +77,7 @@ async def server() -> AsyncGenerator[Served, None]:
         yield served
 
 
-def answering(**names: Sequence[str]) -> Resolver:
+def answering(**names: Sequence[str]) -> HostResolver:
     """A resolver that knows these names (`_` for `.`)."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
@@ -86,17 +86,17 @@ def answering(**names: Sequence[str]) -> Resolver:
     return resolve
 
 
-async def yes(view: View) -> bool:
+async def yes(view: UrlView) -> bool:
     return True
 
 
-def local(**given: object) -> Web:
+def local(**given: object) -> WebClient:
     """A client to which this machine's own addresses are allowed."""
     known = answering(good_example=["127.0.0.1"], other_example=["127.0.0.1"], six_example=["::1"])
-    return Web(**{"allow_private": LOOPBACK, "resolver": known, "approve": yes, **given})
+    return WebClient(**{"allow_private": LOOPBACK, "resolver": known, "approve": yes, **given})
 
 
-async def got(web: Web, url: str, **given: object) -> bytes:
+async def got(web: WebClient, url: str, **given: object) -> bytes:
     async with web, web.request(url, **given) as answer:  # type: ignore[arg-type]
         return await answer.read()
 
@@ -218,7 +218,7 @@ async def test_a_name_that_is_bound_anew_after_the_check_is_not_connected_to(ser
 
     assert await resolve_public("x.example", server.port, resolver=rebinding)
     with pytest.raises(Denied, match="loopback"):
-        await got(Web(resolver=rebinding), server.url("/a", "x.example"))
+        await got(WebClient(resolver=rebinding), server.url("/a", "x.example"))
     assert server.asked == []
 
 
@@ -239,7 +239,7 @@ async def test_a_connection_asks_for_the_name_once_and_goes_to_what_it_got(serve
 )
 async def test_a_first_address_that_is_denied_is_not_asked_for(url: str) -> None:
     with pytest.raises(Denied):
-        await got(Web(resolver=answering()), url)
+        await got(WebClient(resolver=answering()), url)
 
 
 async def test_redirects_are_followed_and_told(server: Served) -> None:
@@ -268,7 +268,7 @@ async def test_redirects_are_followed_and_told(server: Served) -> None:
 async def test_every_hop_is_judged(server: Served, location: str) -> None:
     server.answer("/a", status=302, location=location)
     known = answering(good_example=["127.0.0.1"], private_example=["10.0.0.1"])
-    web = Web(allow_private=("good.example",), resolver=known, approve=yes)
+    web = WebClient(allow_private=("good.example",), resolver=known, approve=yes)
     with pytest.raises(Denied):
         await got(web, server.url("/a"))
     assert len(server.asked) == 1
@@ -281,7 +281,7 @@ async def test_a_hop_that_a_person_should_see_first_is_asked_about(server: Serve
         await got(local(approve=None), server.url("/a"))
     seen: list[str] = []
 
-    async def note(view: View) -> bool:
+    async def note(view: UrlView) -> bool:
         seen.append(view.place)
         return True
 
@@ -322,18 +322,18 @@ async def test_cookies_go_back_to_the_host_that_set_them_and_to_no_other(server:
 async def test_a_circle_of_redirects_ends(server: Served) -> None:
     server.answer("/a", status=302, location="/a")
     with pytest.raises(Downstream, match="more than 3 times"):
-        await got(local(limits=Limits(hops=3)), server.url("/a"))
+        await got(local(limits=RequestLimits(hops=3)), server.url("/a"))
     assert len(server.asked) == 4
 
 
 async def test_content_is_limited_after_decoding(server: Served) -> None:
     server.answer("/a", gzip.compress(bytes(5_000_000)), content_encoding="gzip")
     with pytest.raises(Downstream, match="more than 1,000,000 bytes"):
-        await got(local(limits=Limits(size=1_000_000)), server.url("/a"))
+        await got(local(limits=RequestLimits(size=1_000_000)), server.url("/a"))
 
 
-@pytest.mark.parametrize("limits", [Limits(seconds=0.2), Limits(silence=0.2)])
-async def test_a_server_that_says_nothing_is_not_waited_for(server: Served, limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [RequestLimits(seconds=0.2), RequestLimits(silence=0.2)])
+async def test_a_server_that_says_nothing_is_not_waited_for(server: Served, limits: RequestLimits) -> None:
     with pytest.raises((TimedOut, Downstream)):
         await got(local(limits=limits), server.url("/silent"))
 
@@ -351,8 +351,8 @@ async def test_a_server_that_drips_its_first_lines_is_not_waited_for(server: Ser
     listening = await asyncio.start_server(drip, "127.0.0.1", 0)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
-        with anyio.fail_after(30), pytest.raises(Broken, match=r"within 0\.2 s") as caught:
-            await got(local(limits=Limits(silence=0.2)), f"http://good.example:{port}/a")
+        with anyio.fail_after(30), pytest.raises(ConnectionBroken, match=r"within 0\.2 s") as caught:
+            await got(local(limits=RequestLimits(silence=0.2)), f"http://good.example:{port}/a")
         server.over.set()
     assert caught.value.retryable
 
@@ -361,19 +361,19 @@ async def test_what_cannot_be_decoded_is_no_broken_connection(server: Served) ->
     server.answer("/a", b"not packed", content_encoding="gzip")
     with pytest.raises(Downstream, match="cannot be unpacked") as caught:
         await got(local(), server.url("/a"))
-    assert not isinstance(caught.value, Broken)
+    assert not isinstance(caught.value, ConnectionBroken)
 
 
 async def test_an_answer_that_ends_early_is_broken(server: Served) -> None:
     server.answers["/a"] = b"HTTP/1.1 200 X\r\ncontent-length: 9\r\n\r\nhalf"
-    with pytest.raises(Broken, match="could not be fetched"):
+    with pytest.raises(ConnectionBroken, match="could not be fetched"):
         await got(local(), server.url("/a"))
 
 
 async def test_no_error_shows_a_password(server: Served) -> None:
     server.answer("/a", gzip.compress(bytes(5_000)), content_encoding="gzip")
     with pytest.raises(Downstream) as caught:
-        await got(local(limits=Limits(size=10)), server.url("/a").replace("://", "://ada:SECRET@"))
+        await got(local(limits=RequestLimits(size=10)), server.url("/a").replace("://", "://ada:SECRET@"))
     assert "SECRET" not in str(caught.value)
 
 
@@ -409,7 +409,7 @@ async def test_a_browser_loads_nothing_from_this_machine_or_its_network(
     url: str, navigation: bool, code: str | None
 ) -> None:
     known = answering(good_example=[PUBLIC], private_example=[PUBLIC, "10.0.0.1"])
-    why = await refuses(url, navigation=navigation, resolver=known)
+    why = await find_refusal_reason(url, navigation=navigation, resolver=known)
     assert (why.code if why else None) == code
 
 
@@ -417,9 +417,8 @@ async def test_what_a_resolver_raises_is_not_taken_for_a_yes() -> None:
     async def broken(host: str, port: int) -> Sequence[str]:
         raise RuntimeError("no")
 
-    act: Callable[[], Awaitable[object]] = lambda: refuses("https://x.example/", navigation=True, resolver=broken)  # noqa: E731
     with pytest.raises(RuntimeError):
-        await act()
+        await find_refusal_reason("https://x.example/", navigation=True, resolver=broken)
 
 
 # Proxies
@@ -472,7 +471,7 @@ async def proxying(server: Served) -> AsyncGenerator[Proxy, None]:
 async def test_a_proxy_is_told_the_address_that_was_checked_and_no_name(server: Served) -> None:
     server.answer("/a", b"hello")
     async with proxying(server) as proxy:
-        web = Web(proxy=proxy.url, resolver=answering(good_example=[PUBLIC]))
+        web = WebClient(proxy=proxy.url, resolver=answering(good_example=[PUBLIC]))
         assert await got(web, "http://good.example/a") == b"hello"
     assert proxy.told == [f"CONNECT {PUBLIC}:80 HTTP/1.1\r\nHost: {PUBLIC}:80\r\n\r\n"]
     assert "Host: good.example\r\n" in server.asked[0]
@@ -485,9 +484,11 @@ async def test_a_certificate_is_checked_through_a_proxy(certificate: Path) -> No
     async with serving(tls=mine) as server, proxying(server) as proxy:
         server.answer("/a", b"hello")
         known = answering(good_example=["2606:4700::1111"], other_example=[PUBLIC])
-        assert await got(Web(proxy=proxy.url, resolver=known, verify=trusting), "https://good.example/a") == b"hello"
+        assert (
+            await got(WebClient(proxy=proxy.url, resolver=known, verify=trusting), "https://good.example/a") == b"hello"
+        )
         with pytest.raises(Downstream, match="certificate") as caught:
-            await got(Web(proxy=proxy.url, resolver=known, verify=trusting), "https://other.example/a")
+            await got(WebClient(proxy=proxy.url, resolver=known, verify=trusting), "https://other.example/a")
         assert not caught.value.retryable
     assert proxy.told[0].startswith("CONNECT [2606:4700::1111]:443 ")
 
@@ -496,7 +497,7 @@ async def test_a_certificate_is_checked_through_a_proxy(certificate: Path) -> No
 async def test_no_proxy_leads_to_a_private_place(server: Served, found: list[str]) -> None:
     async with proxying(server) as proxy:
         with pytest.raises(Denied):
-            await got(Web(proxy=proxy.url, resolver=answering(good_example=found)), "http://good.example/a")
+            await got(WebClient(proxy=proxy.url, resolver=answering(good_example=found)), "http://good.example/a")
     assert proxy.told == []
 
 
@@ -505,7 +506,7 @@ async def test_a_redirect_through_a_proxy_is_judged(server: Served) -> None:
     known = answering(good_example=[PUBLIC], private_example=["10.0.0.1"])
     async with proxying(server) as proxy:
         with pytest.raises(Denied):
-            await got(Web(proxy=proxy.url, resolver=known), "http://good.example/a")
+            await got(WebClient(proxy=proxy.url, resolver=known), "http://good.example/a")
     assert len(proxy.told) == 1
 
 
@@ -530,12 +531,12 @@ async def test_a_host_of_ones_own_is_reached_without_the_proxy(server: Served) -
 async def test_a_proxy_that_does_not_connect_is_said_to_be_the_reason(server: Served, answer: bytes) -> None:
     async with proxying(server) as proxy:
         proxy.answer = answer
-        with pytest.raises(Broken, match="by the proxy"):
-            await got(Web(proxy=proxy.url, resolver=answering(good_example=[PUBLIC])), "http://good.example/a")
+        with pytest.raises(ConnectionBroken, match="by the proxy"):
+            await got(WebClient(proxy=proxy.url, resolver=answering(good_example=[PUBLIC])), "http://good.example/a")
 
 
 async def test_a_name_that_is_not_known_here_is_not_left_to_the_proxy() -> None:
-    web = Web(proxy="http://127.0.0.1:9", resolver=answering(x_example=[]))
+    web = WebClient(proxy="http://127.0.0.1:9", resolver=answering(x_example=[]))
     with pytest.raises(Downstream) as caught:
         await got(web, "http://x.example/a")
     assert "names are looked up here" in str(caught.value.hint)

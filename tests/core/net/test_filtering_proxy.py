@@ -19,8 +19,8 @@ from hypothesis import given, strategies as st
 from handrail.net.allowed_hosts import AllowedHosts
 from handrail.net.client_hello import NotClientHello, parse_client_hello
 from handrail.net.filtering_proxy import FilteringProxy, RefusedConnection
-from handrail.net.outward import Outward
-from handrail.net.request_heads import BadRequest, parse_request
+from handrail.net.http_heads import BadRequest, parse_request
+from handrail.net.outbound import OutboundConnector
 
 # Names of these tests: each leads to this machine, whose address is allowed like a registry of one's own network.
 NAMES = {
@@ -123,7 +123,7 @@ async def proxying(*hosts: str, **outward: object) -> AsyncGenerator[Way]:
     """A proxy for these hosts."""
     refused: list[RefusedConnection] = []
     known = {"allow_private": ("127.0.0.1",), "resolver": resolve, **outward}
-    proxy = FilteringProxy(AllowedHosts.of(hosts), Outward(**known), refused.append)
+    proxy = FilteringProxy(AllowedHosts.of(hosts), OutboundConnector(**known), refused.append)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(proxy.serve(listener))
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.net.passing import Passing, persist, try_again, wait_of
+from handrail.net.retry import TransientError, format_retry_hint, parse_retry_after, retry_transient
 
 
 class Server:
@@ -18,26 +18,26 @@ class Server:
     async def __call__(self) -> str:
         self.asked += 1
         if self.asked <= self.failures:
-            raise Passing(OSError(f"busy {self.asked}"), self.wait)
+            raise TransientError(OSError(f"busy {self.asked}"), self.wait)
         return "done"
 
 
 async def test_what_passes_is_asked_again():
     server = Server(2)
-    assert (await persist(server, tries=3), server.asked) == ("done", 3)
+    assert (await retry_transient(server, tries=3), server.asked) == ("done", 3)
 
 
 async def test_the_last_failure_is_told():
     server = Server(9)
     with pytest.raises(OSError, match="busy 3"):
-        await persist(server, tries=3)
+        await retry_transient(server, tries=3)
     assert server.asked == 3
 
 
 async def test_nobody_waits_for_long():
     server = Server(1, wait=3600)
     with pytest.raises(OSError, match="busy 1"):
-        await persist(server)
+        await retry_transient(server)
     assert server.asked == 1
 
 
@@ -53,4 +53,4 @@ async def test_nobody_waits_for_long():
 )
 def test_when_the_server_wants_to_be_asked_again(told: str, wait: int | None, hint: str):
     headers = {"retry-after": told}
-    assert (wait_of(headers), try_again(headers)) == (wait, hint)
+    assert (parse_retry_after(headers), format_retry_hint(headers)) == (wait, hint)

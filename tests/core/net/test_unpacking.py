@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from handrail.net.unpacking import PIECE, unpacking
+from handrail.net.decompression import OUTPUT_PIECE_BYTES, create_decoder
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from handrail.net.unpacking import PIECE, unpacking
 )
 @pytest.mark.parametrize("more", [-1, 0, 1, 5, 100, 259])
 def test_content_that_fills_a_piece_is_unpacked_to_its_end(encoding: str, bits: int, more: int) -> None:
-    content = bytes(PIECE + more)
+    content = bytes(OUTPUT_PIECE_BYTES + more)
     packer = zlib.compressobj(9, zlib.DEFLATED, bits)
-    unpacked = unpacking(encoding)
+    unpacked = create_decoder(encoding)
     pieces = list(unpacked.take(packer.compress(content) + packer.flush()))
     unpacked.end()
     assert b"".join(pieces) == content
-    assert max(map(len, pieces)) <= PIECE
+    assert max(map(len, pieces)) <= OUTPUT_PIECE_BYTES

@@ -8,12 +8,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address
 import pytest
 from hypothesis import given, strategies as st
 
-from handrail.judging.verdicts import Decision
+from handrail.api.verdict import Decision
 from handrail.net import hostnames, urls
 
 
 def codes(text: str, **given: object) -> set[str]:
-    return {reason.code for reason in urls.view(text, **given).reasons}  # type: ignore[arg-type]
+    return {reason.code for reason in urls.evaluate_url(text, **given).reasons}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def codes(text: str, **given: object) -> set[str]:
     ],
 )
 def test_plain_public_addresses_raise_no_objection(text: str) -> None:
-    found = urls.view(text)
+    found = urls.evaluate_url(text)
     assert (found.suggestion, found.floor, found.reasons) == (Decision.ALLOW, None, ())
 
 
@@ -79,7 +79,7 @@ def test_plain_public_addresses_raise_no_objection(text: str) -> None:
     ],
 )
 def test_what_a_person_should_see_first_is_confirmed(text: str, code: str) -> None:
-    assert urls.view(text).suggestion is Decision.CONFIRM
+    assert urls.evaluate_url(text).suggestion is Decision.CONFIRM
     assert code in codes(text)
 
 
@@ -147,7 +147,7 @@ def test_what_a_person_should_see_first_is_confirmed(text: str, code: str) -> No
     ],
 )
 def test_what_nobody_should_follow_is_denied(text: str, code: str) -> None:
-    found = urls.view(text)
+    found = urls.evaluate_url(text)
     assert (found.suggestion, found.floor) == (Decision.DENY, Decision.DENY)
     assert code in codes(text)
 
@@ -170,9 +170,9 @@ def test_what_nobody_should_follow_is_denied(text: str, code: str) -> None:
     ],
 )
 def test_an_address_is_shown_as_it_will_be_asked_for(text: str, url: str, place: str) -> None:
-    found = urls.view(text)
+    found = urls.evaluate_url(text)
     assert (found.url, found.place) == (url, place)
-    assert urls.view(url).url == url
+    assert urls.evaluate_url(url).url == url
 
 
 @pytest.mark.parametrize(
@@ -180,21 +180,21 @@ def test_an_address_is_shown_as_it_will_be_asked_for(text: str, url: str, place:
 )
 def test_private_hosts_that_a_person_allowed_raise_no_objection(text: str) -> None:
     allowed = ("printer.lan", "*.home.lan", "192.168.1.7", "10.0.0.0/8")
-    assert urls.view(text, allow_private=allowed).suggestion is Decision.ALLOW
-    assert urls.view(text).suggestion is Decision.DENY
+    assert urls.evaluate_url(text, allow_private=allowed).suggestion is Decision.ALLOW
+    assert urls.evaluate_url(text).suggestion is Decision.DENY
 
 
 def test_a_network_that_is_allowed_opens_no_metadata_service() -> None:
     metadata = "http://169.254.169.254/"
-    assert urls.view(metadata, allow_private=("169.254.0.0/16",)).suggestion is Decision.DENY
-    assert urls.view(metadata, allow_private=("169.254.169.254",)).suggestion is Decision.ALLOW
+    assert urls.evaluate_url(metadata, allow_private=("169.254.0.0/16",)).suggestion is Decision.DENY
+    assert urls.evaluate_url(metadata, allow_private=("169.254.169.254",)).suggestion is Decision.ALLOW
 
 
 @pytest.mark.parametrize(
     ("text", "host"), [("localhost:3000/x", "localhost"), ("127.1", "127.0.0.1"), ("example.org/x", "example.org")]
 )
 def test_a_scheme_may_be_given_for_texts_without_one(text: str, host: str) -> None:
-    assert urls.view(text, scheme="http").host == host
+    assert urls.evaluate_url(text, scheme="http").host == host
 
 
 @pytest.mark.parametrize(
@@ -215,19 +215,19 @@ def test_a_scheme_may_be_given_for_texts_without_one(text: str, host: str) -> No
     ],
 )
 def test_where_an_address_leads_is_told_or_left_open(text: str, place: str) -> None:
-    assert urls.place(text) == place
+    assert urls.find_url_place(text) == place
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "0177.1", "localhost", "db"])
 def test_a_bare_host_is_judged_too(host: str) -> None:
-    assert urls.host_view(host).suggestion is Decision.DENY
-    assert urls.host_view("example.org").suggestion is Decision.ALLOW
+    assert urls.evaluate_host(host).suggestion is Decision.DENY
+    assert urls.evaluate_host("example.org").suggestion is Decision.ALLOW
 
 
 def test_endings_are_compared_by_whole_labels_from_the_right() -> None:
-    assert hostnames.under("a.example.org", "example.org")
-    assert not hostnames.under("badexample.org", "example.org")
-    assert not hostnames.under("example.org.evil.example", "example.org")
+    assert hostnames.is_same_or_subdomain("a.example.org", "example.org")
+    assert not hostnames.is_same_or_subdomain("badexample.org", "example.org")
+    assert not hostnames.is_same_or_subdomain("example.org.evil.example", "example.org")
 
 
 NETWORKS = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 100.64.0.0/10 0.0.0.0/8 224.0.0.0/3"
@@ -258,20 +258,20 @@ def written(draw: st.DrawFn) -> str:
 @given(written(), st.sampled_from(["", ":80", ":8080"]), st.sampled_from(["", "user@", "example.org:80@"]))
 def test_no_form_of_a_private_address_is_anything_but_denied(host: str, port: str, user: str) -> None:
     for text in (f"http://{user}{host}{port}/", f"HTTPS://{user}{host}{port}", f"http://{user}{host}{port}?a#b"):
-        assert urls.view(text).suggestion is Decision.DENY
+        assert urls.evaluate_url(text).suggestion is Decision.DENY
 
 
 @given(PRIVATE, st.integers(0, 2**64 - 1))
 def test_no_ipv6_address_that_carries_a_private_one_is_allowed(address: IPv4Address, rest: int) -> None:
     number = int(address)
     for carrying in (0x2002 << 112 | number << 80 | rest, 0x2001 << 112 | number << 64 | rest, 0x64FF9B << 96 | number):
-        assert urls.host_view(str(IPv6Address(carrying))).suggestion is Decision.DENY
+        assert urls.evaluate_host(str(IPv6Address(carrying))).suggestion is Decision.DENY
 
 
 @given(st.text(max_size=60))
 def test_every_text_has_a_view_that_stays_when_it_is_read_again(text: str) -> None:
     for address in (text, f"https://{text}", f"https://example.org/{text}"):
-        found = urls.view(address)
+        found = urls.evaluate_url(address)
         if found.url:
-            again = urls.view(found.url)
+            again = urls.evaluate_url(found.url)
             assert (again.url, again.host, again.port) == (found.url, found.host, found.port)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import HandrailError, Write, tool
-from handrail.records.audit import Audit, parts_of, verify
+from handrail.audit.writer import AuditWriter, list_parts, verify_audit
 from handrail.testing import open_test_session
 
 
@@ -41,7 +41,7 @@ async def written(folder: Path, *calls: tuple[str, dict[str, Any]]) -> Path:
 def kept(tmp_path: Path) -> Path:
     """An audit file of a few lines, whole."""
     path = tmp_path / "a.jsonl"
-    audit = Audit(path, session="s")
+    audit = AuditWriter(path, session="s")
     for number in range(4):
         audit.write("call", {"call_id": f"c{number}", "tool": "echo", "args": {"n": number}})
         audit.write("result", {"call_id": f"c{number}", "tool": "echo", "status": "success"})
@@ -51,7 +51,7 @@ def kept(tmp_path: Path) -> Path:
 
 async def test_a_session_leaves_a_line_before_and_after_each_call(tmp_path: Path) -> None:
     path = await written(tmp_path, ("echo", {"text": "hello"}), ("change", {}), ("nobody", {"x": 1}))
-    found = verify(path)
+    found = verify_audit(path)
     assert found.ok
     assert found.ended
     assert not found.notes
@@ -80,7 +80,7 @@ async def test_secrets_are_redacted_wherever_they_stand(tmp_path: Path) -> None:
     assert token not in text
     assert "hunter2" not in text
     assert "[redacted]" in text
-    assert verify(path).ok
+    assert verify_audit(path).ok
 
 
 async def test_long_texts_are_cut(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def damaged(path: Path, change: Any) -> list[str]:
     lines = path.read_text().splitlines(keepends=True)
     changed = change(lines)
     path.write_text("".join(changed if changed is not None else lines))
-    return verify(path).problems
+    return verify_audit(path).problems
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def damaged(path: Path, change: Any) -> list[str]:
     ],
 )
 def test_a_change_is_noticed_and_its_line_named(change: Any, told: str, kept: Path) -> None:
-    assert verify(kept).ok
+    assert verify_audit(kept).ok
     problems = damaged(kept, change)
     assert problems
     assert told in problems[0]
@@ -149,7 +149,7 @@ def test_a_line_of_another_shape_with_a_right_hash_is_a_problem_and_no_crash(
 def test_a_torn_last_line_is_told_as_torn_and_breaks_no_trust(kept: Path) -> None:
     data = kept.read_bytes()
     kept.write_bytes(data[: data.rindex(b"\n", 0, -1) + 30])
-    found = verify(kept)
+    found = verify_audit(kept)
     assert found.ok
     assert not found.ended
     assert any("torn" in note for note in found.notes)
@@ -158,7 +158,7 @@ def test_a_torn_last_line_is_told_as_torn_and_breaks_no_trust(kept: Path) -> Non
 def test_a_missing_end_is_told(kept: Path) -> None:
     lines = kept.read_bytes().splitlines(keepends=True)
     kept.write_bytes(b"".join(lines[:-1]))
-    found = verify(kept)
+    found = verify_audit(kept)
     assert found.ok
     assert any("end line is missing" in note for note in found.notes)
 
@@ -166,7 +166,7 @@ def test_a_missing_end_is_told(kept: Path) -> None:
 def test_an_open_call_is_named(kept: Path) -> None:
     lines = kept.read_bytes().splitlines(keepends=True)
     kept.write_bytes(b"".join(lines[:4]))
-    found = verify(kept)
+    found = verify_audit(kept)
     assert [call["call_id"] for call in found.unfinished] == ["c1"]
     assert any("c1" in note and "echo" in note for note in found.notes)
 
@@ -175,29 +175,29 @@ def test_an_open_call_is_named(kept: Path) -> None:
 def test_a_file_that_is_none_is_a_finding_and_no_crash(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
-    found = verify(path)
+    found = verify_audit(path)
     assert found.problems or found.notes
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(HandrailError, match="cannot be read"):
-        verify(tmp_path / "absent.jsonl")
+        verify_audit(tmp_path / "absent.jsonl")
 
 
 def test_an_audit_is_never_written_over(kept: Path) -> None:
     with pytest.raises(FileExistsError):
-        Audit(kept, session="again")
+        AuditWriter(kept, session="again")
 
 
 @given(cut=st.integers(min_value=0))
 def test_wherever_it_is_cut_it_says_so_and_nothing_breaks(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("audit") / "a.jsonl"
-    audit = Audit(path, session="s")
+    audit = AuditWriter(path, session="s")
     audit.write("call", {"call_id": "c", "tool": "echo", "args": {"text": "ünïcode ✓"}})
     audit.close()
     data = path.read_bytes()
     path.write_bytes(data[: cut % len(data)])
-    found = verify(path)
+    found = verify_audit(path)
     assert found.ok
     assert found.notes
 
@@ -205,7 +205,7 @@ def test_wherever_it_is_cut_it_says_so_and_nothing_breaks(tmp_path_factory: pyte
 @given(at=st.integers(min_value=0), to=st.integers(min_value=0, max_value=255))
 def test_whatever_byte_is_changed_it_is_noticed(tmp_path_factory: pytest.TempPathFactory, at: int, to: int) -> None:
     path = tmp_path_factory.mktemp("audit") / "a.jsonl"
-    audit = Audit(path, session="s")
+    audit = AuditWriter(path, session="s")
     audit.write("call", {"call_id": "c", "tool": "echo", "args": {"text": "x"}})
     audit.write("result", {"call_id": "c", "tool": "echo", "status": "success"})
     audit.close()
@@ -215,7 +215,7 @@ def test_whatever_byte_is_changed_it_is_noticed(tmp_path_factory: pytest.TempPat
         return
     data[at] = to
     path.write_bytes(data)
-    found = verify(path)
+    found = verify_audit(path)
     assert found.problems or found.notes
 
 
@@ -224,7 +224,7 @@ import asyncio, os, sys
 from pathlib import Path
 import anyio
 from handrail import tool, Write
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from handrail.testing import open_test_session
 
 @tool()
@@ -260,7 +260,7 @@ def test_after_kill_9_it_verifies_and_says_what_is_missing(tmp_path: Path) -> No
         process.wait(30)
         process.stdout.close()
     (path,) = tmp_path.rglob("*.jsonl")
-    found = verify(path)
+    found = verify_audit(path)
     assert found.ok
     assert not found.ended
     assert [(call["call_id"], call["tool"]) for call in found.unfinished] == [("the-one", "hang")]
@@ -306,19 +306,19 @@ def _points_to(descriptor: str, path: Path) -> bool:
 @pytest.fixture
 def parted(tmp_path: Path) -> list[Path]:
     """An audit in several files, whose last call was open when the second began."""
-    audit = Audit(tmp_path / "s.jsonl", session="s", most=2_000)
+    audit = AuditWriter(tmp_path / "s.jsonl", session="s", most=2_000)
     audit.write("call", {"call_id": "long", "tool": "wait", "args": {}})
-    while len(parts_of(tmp_path / "s.jsonl")) < 3:
+    while len(list_parts(tmp_path / "s.jsonl")) < 3:
         audit.write("call", {"call_id": "c", "tool": "echo", "args": {"text": "x" * 200}})
         audit.write("result", {"call_id": "c", "tool": "echo", "status": "success"})
     audit.write("result", {"call_id": "long", "tool": "wait", "status": "success"})
     audit.close()
-    return parts_of(tmp_path / "s.jsonl")
+    return list_parts(tmp_path / "s.jsonl")
 
 
 def test_a_large_audit_goes_on_in_other_files_with_one_chain(parted: list[Path]) -> None:
     assert [path.name for path in parted] == ["s.jsonl", "s.2.jsonl", "s.3.jsonl"]
-    found = [verify(path) for path in parted]
+    found = [verify_audit(path) for path in parted]
     assert [(each.ok, each.ended, each.notes) for each in found] == [(True, True, [])] * 3
     numbers = [json.loads(line)["n"] for path in parted for line in path.read_text().splitlines()]
     assert numbers == list(range(len(numbers)))
@@ -329,27 +329,27 @@ def test_a_part_that_was_taken_out_or_changed_is_noticed(parted: list[Path]) -> 
     first, second, third = parted
     lines = first.read_text().splitlines(keepends=True)
     first.write_text("".join(lines[:-2]) + lines[-1])
-    assert not verify(first).ok
+    assert not verify_audit(first).ok
     second.unlink()
-    assert verify(first).problems[-1:] != []
-    found = verify(third)
+    assert verify_audit(first).problems[-1:] != []
+    found = verify_audit(third)
     assert (found.ok, found.notes) == (True, ["the part before it, s.2.jsonl, is not here any more"])
 
 
 def test_a_part_of_another_audit_does_not_follow(parted: list[Path], tmp_path: Path) -> None:
-    other = Audit(tmp_path / "other" / "s.jsonl", session="s", most=2_000)
+    other = AuditWriter(tmp_path / "other" / "s.jsonl", session="s", most=2_000)
     while not (tmp_path / "other" / "s.2.jsonl").exists():
         other.write("call", {"call_id": "c", "tool": "echo", "args": {"text": "y" * 200}})
     other.close()
     (tmp_path / "other" / "s.2.jsonl").replace(parted[1])
-    assert not verify(parted[1]).ok
+    assert not verify_audit(parted[1]).ok
 
 
 def test_without_room_for_another_file_the_audit_goes_on_in_this_one(tmp_path: Path) -> None:
     (tmp_path / "s.2.jsonl").write_text("in the way")
-    audit = Audit(tmp_path / "s.jsonl", session="s", most=500)
+    audit = AuditWriter(tmp_path / "s.jsonl", session="s", most=500)
     for _ in range(9):
         audit.write("result", {"call_id": "c", "tool": "echo", "status": "success"})
     audit.close()
-    found = verify(tmp_path / "s.jsonl")
+    found = verify_audit(tmp_path / "s.jsonl")
     assert (found.ok, found.ended, found.lines) == (True, True, 11)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError
-from handrail.records.matching import fill, look_up, unmet
-from handrail.records.plans import Plan, faults, read_plan
-from handrail.records.replaying import StepDone, run_plan
+from handrail.plans.expressions import fill_variables, find_unmet_expectation, get_at_path
+from handrail.plans.plan_file import ReplayPlan, find_plan_faults, read_plan
+from handrail.plans.replay import StepResult, run_plan
 from handrail.testing import open_test_session
 
 ALIASES = "".join(f"    a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 13))
@@ -93,9 +93,9 @@ def test_a_plan_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_one_variable_keeps_its_type() -> None:
-    assert fill({"a": "${n}", "b": "${n}!", "c": ["${n}"]}, {"n": 4}) == {"a": 4, "b": "4!", "c": [4]}
+    assert fill_variables({"a": "${n}", "b": "${n}!", "c": ["${n}"]}, {"n": 4}) == {"a": 4, "b": "4!", "c": [4]}
     with pytest.raises(ConfigError, match="did you mean 'name'"):
-        fill("${nmae}", {"name": 1})
+        fill_variables("${nmae}", {"name": 1})
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_text_that_is_one_variable_keeps_its_type() -> None:
     [("a.0.b", 1), ("a.b=2.c", "here"), ("a.9", None), ("a.x", None), ("nothing", None), ("a.-1.c", "here")],
 )
 def test_values_are_found_by_dotted_paths(path: str, found: Any) -> None:
-    assert look_up({"a": [{"b": 1}, {"b": 2, "c": "here"}]}, path) == found
+    assert get_at_path({"a": [{"b": 1}, {"b": 2, "c": "here"}]}, path) == found
 
 
 @pytest.mark.parametrize(
@@ -130,18 +130,18 @@ def test_values_are_found_by_dotted_paths(path: str, found: Any) -> None:
 )
 def test_expectations(wanted: dict[str, Any], holds: bool) -> None:
     found = {"text": "hello", "items": [{"n": 1}, {"n": 2}], "lines": "first\ndone\n", "odd": "é\udcff"}
-    assert (unmet(wanted, found) is None) is holds
+    assert (find_unmet_expectation(wanted, found) is None) is holds
 
 
 def test_no_pattern_of_a_plan_takes_longer_than_its_text_is_long() -> None:
     # If this test takes minutes, patterns have begun to go back in the text.
-    assert unmet({"text": {"matches": "(a+)+b"}}, {"text": "a" * 10_000}) is not None
+    assert find_unmet_expectation({"text": {"matches": "(a+)+b"}}, {"text": "a" * 10_000}) is not None
 
 
-async def run(*steps: dict[str, Any], **plan: Any) -> list[StepDone]:
+async def run(*steps: dict[str, Any], **plan: Any) -> list[StepResult]:
     params = plan.pop("params", None)
     async with open_test_session() as session:
-        return await run_plan(Plan.model_validate({"name": "x", "steps": steps, **plan}), session, params=params)
+        return await run_plan(ReplayPlan.model_validate({"name": "x", "steps": steps, **plan}), session, params=params)
 
 
 async def test_a_run_stops_at_the_first_step_that_fails() -> None:
@@ -260,10 +260,10 @@ async def test_parameters_that_do_not_fit_stop_the_run_before_it_begins(given: d
 )
 async def test_a_step_that_needs_what_a_later_one_sets_keeps_the_plan_from_running(step: dict[str, Any]) -> None:
     steps = [{"tool": "wait", "args": {"seconds": 0.01}}, step, {"set": {"later": 1}}]
-    done: list[StepDone] = []
+    done: list[StepResult] = []
     async with open_test_session() as session:
         with pytest.raises(ConfigError, match="nothing sets the variable 'later' before"):
-            await run_plan(Plan.model_validate({"name": "x", "steps": steps}), session, told=done.append)
+            await run_plan(ReplayPlan.model_validate({"name": "x", "steps": steps}), session, told=done.append)
     assert done == []
 
 
@@ -289,12 +289,12 @@ async def test_variables_are_bounded_all_together() -> None:
 
 def test_an_integer_that_is_too_long_for_a_text_is_not_filled_in() -> None:
     with pytest.raises(ConfigError, match="'a' holds an integer"):
-        fill("${a}x", {"a": 10**5_000})
+        fill_variables("${a}x", {"a": 10**5_000})
 
 
 def test_one_step_is_bounded_however_many_texts_it_fills() -> None:
     with pytest.raises(ConfigError, match="more than 1,048,576 characters"):
-        fill([["${a}", "${a}x"]] * 1_000, {"a": "x" * 100_000})
+        fill_variables([["${a}", "${a}x"]] * 1_000, {"a": "x" * 100_000})
 
 
 async def test_faults_are_found_without_running() -> None:
@@ -307,7 +307,7 @@ async def test_faults_are_found_without_running() -> None:
     ]
     async with open_test_session() as session:
         tools = {tool.name: tool for tool in await session.tools()}
-        found = faults(Plan.model_validate({"name": "x", "steps": steps}), tools)
+        found = find_plan_faults(ReplayPlan.model_validate({"name": "x", "steps": steps}), tools)
     assert [fault.partition(";")[0] for fault in found] == [
         "step 1: wait has no argument 'secs'",
         "step 1: wait needs the argument 'seconds'",

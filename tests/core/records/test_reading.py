@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from handrail.records.audit import Audit, parts_of
-from handrail.records.reading import calls_in, outline_of, page_of
+from handrail.audit.query import read_calls, read_outline, read_page
+from handrail.audit.writer import AuditWriter, list_parts
 
 SESSION = "20260101-000000-abcdef"
 
 
-def call(audit: Audit, id: str, *, filler: str = "") -> None:
+def call(audit: AuditWriter, id: str, *, filler: str = "") -> None:
     audit.write("call", {"call_id": id, "tool": "write_file", "args": {"content": filler, "event": "call"}})
 
 
-def result(audit: Audit, id: str, status: str = "success", **more: Any) -> None:
+def result(audit: AuditWriter, id: str, status: str = "success", **more: Any) -> None:
     told = {"call_id": id, "tool": "write_file", "status": status, "result": {"status": status}}
     audit.write("result", {**told, **more})
 
 
 def written(folder: Path, count: int, *, most: int = 2**24) -> Path:
     """An audit of so many calls, each of which ends after the next one has begun, and of one that ends last."""
-    audit = Audit(folder / f"{SESSION}.jsonl", session=SESSION, most=most, workspace=[folder])
+    audit = AuditWriter(folder / f"{SESSION}.jsonl", session=SESSION, most=most, workspace=[folder])
     call(audit, "whole")
     for number in range(count):
         call(audit, f"c{number}", filler="x" * 500)
@@ -40,7 +40,7 @@ def pages(file: Path, count: int) -> list[list[dict[str, Any]]]:
     """All pages, the newest first."""
     found, before = list[list[dict[str, Any]]](), None
     while True:
-        page = page_of(file, count=count, before=before)
+        page = read_page(file, count=count, before=before)
         found.append(page.calls)
         if (before := page.before) is None:
             return found
@@ -49,7 +49,7 @@ def pages(file: Path, count: int) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize("most", [2**24, 50_000], ids=["one-file", "several-files"])
 def test_pages_hold_each_call_once_with_its_result(tmp_path: Path, most: int) -> None:
     file = written(tmp_path, 1_000, most=most)
-    assert (len(parts_of(file)) > 1) is (most == 50_000)
+    assert (len(list_parts(file)) > 1) is (most == 50_000)
     found = pages(file, 64)
     assert all(len(page) <= 64 for page in found)
     assert len(found[0]) <= 64
@@ -59,14 +59,14 @@ def test_pages_hold_each_call_once_with_its_result(tmp_path: Path, most: int) ->
 
 
 def test_a_call_that_never_began_is_on_its_page(tmp_path: Path) -> None:
-    audit = Audit(tmp_path / f"{SESSION}.jsonl", session=SESSION)
+    audit = AuditWriter(tmp_path / f"{SESSION}.jsonl", session=SESSION)
     for number in range(50):
         call(audit, f"c{number}")
         result(audit, f"c{number}")
     result(audit, "unknown", "error", args={})
     result(audit, "stopped", "cancelled")
     audit.close()
-    page = page_of(audit.path, count=5)
+    page = read_page(audit.path, count=5)
     assert [(each["call_id"], each["status"]) for each in page.calls[-2:]] == [
         ("unknown", "error"),
         ("stopped", "cancelled"),
@@ -76,21 +76,21 @@ def test_a_call_that_never_began_is_on_its_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", ["", "1", "1:x", "x:1", "1:-5", "0:5", "1:2:3"])
 def test_what_is_no_place_in_an_audit_is_refused(tmp_path: Path, before: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        page_of(written(tmp_path, 3), count=5, before=before)
+        read_page(written(tmp_path, 3), count=5, before=before)
 
 
 def test_a_torn_end_and_an_empty_audit_are_read(tmp_path: Path) -> None:
     file = written(tmp_path, 3)
     file.write_bytes(file.read_bytes() + b'{"event":"call","call_id":"torn"')
-    assert [each["call_id"] for each in page_of(file, count=5).calls] == ["whole", "c0", "c1", "c2"]
+    assert [each["call_id"] for each in read_page(file, count=5).calls] == ["whole", "c0", "c1", "c2"]
     file.write_bytes(b"")
-    assert page_of(file, count=5).calls == []
-    assert outline_of(file).calls == 0
+    assert read_page(file, count=5).calls == []
+    assert read_outline(file).calls == 0
 
 
 @pytest.mark.parametrize(("count", "exact"), [(3, True), (1_000, False)])
 def test_an_outline_says_whose_audit_it_is_and_about_how_much_it_holds(tmp_path: Path, count: int, exact: bool) -> None:
-    outline = outline_of(written(tmp_path, count))
+    outline = read_outline(written(tmp_path, count))
     assert outline.about["workspace"] == [str(tmp_path)]
     assert (outline.exact, outline.tools) == (exact, ("write_file",))
     assert abs(outline.calls - count) <= 2
@@ -110,6 +110,6 @@ def test_an_outline_says_whose_audit_it_is_and_about_how_much_it_holds(tmp_path:
 def test_a_damaged_line_hides_no_other_call(tmp_path: Path, damaged: str) -> None:
     file = written(tmp_path, 100)
     file.write_bytes(file.read_bytes() + damaged.encode() + b"\n")
-    assert "c1" in [each["call_id"] for each in page_of(file, count=200).calls]
-    assert "c99" in [each["call_id"] for each in calls_in(file, 200)]
-    assert outline_of(file).tools == ("write_file",) or "call" in damaged
+    assert "c1" in [each["call_id"] for each in read_page(file, count=200).calls]
+    assert "c99" in [each["call_id"] for each in read_calls(file, 200)]
+    assert read_outline(file).tools == ("write_file",) or "call" in damaged

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import pytest
 
 from handrail import ConfigError, Element, HandrailError, Input, Read, Rect, ToolContext, Transform, Window, tool
-from handrail.commands.record import calls_of, recorded
-from handrail.records.plans import Plan, read_plan
-from handrail.records.recording import Recording, Tape, Wishes
-from handrail.records.replaying import run_plan
+from handrail.cli.record import build_recording, read_session_calls
+from handrail.plans.plan_file import ReplayPlan, read_plan
+from handrail.plans.plan_recorder import PlanRecording, RecordingOptions, StepRecorder
+from handrail.plans.replay import run_plan
 from handrail.session import Session
 from handrail.testing import open_test_session
 
@@ -71,14 +71,14 @@ async def ids(session: Session) -> list[str]:
     return (await session.call("look"))["ids"]
 
 
-async def plan_of(session: Session, tape: Tape, **wishes: Any) -> tuple[Recording, Plan]:
-    recording = await recorded(tape.made, session, Wishes("x", **wishes))
-    return recording, Plan.model_validate(recording.content)
+async def plan_of(session: Session, tape: StepRecorder, **wishes: Any) -> tuple[PlanRecording, ReplayPlan]:
+    recording = await build_recording(tape.made, session, RecordingOptions("x", **wishes))
+    return recording, ReplayPlan.model_validate(recording.content)
 
 
 async def test_an_element_is_named_by_what_it_is_and_found_again_under_another_id() -> None:
     async with open_test_session(tools=TOOLS) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         known = await ids(session)
         await session.call("act", {"element_id": known[2]})
         _, plan = await plan_of(session, tape)
@@ -95,7 +95,7 @@ async def test_an_element_is_named_by_what_it_is_and_found_again_under_another_i
 
 async def test_a_point_is_the_element_there_or_a_place_in_its_window() -> None:
     async with open_test_session(tools=TOOLS) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         await ids(session)
         await session.call("act", {"x": 20, "y": 15})
         await session.call("act", {"x": 100, "y": 90})
@@ -116,7 +116,7 @@ async def test_an_element_that_is_not_there_or_is_there_twice_is_told_with_what_
     wanted = {"tool": "act", "find": {"element_id": {"role": "button", "text": "Cpy"}}}
     both = {"tool": "act", "find": {"element_id": {"role": "button", "text": "Copy"}}}
     for step, told in ((wanted, "there are 'Copy'"), (both, "say which by `nth`")):
-        plan = Plan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]})
+        plan = ReplayPlan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]})
         async with open_test_session(tools=TOOLS) as session:
             (done,) = await run_plan(plan, session)
         assert told in (done.failure or "")
@@ -128,20 +128,20 @@ async def test_what_types_where_something_else_is_in_front_does_not_type() -> No
     step = {"tool": "act", "args": {"text": "hello"}, "front": "Browser"}
     async with open_test_session(tools=TOOLS) as session:
         (done,) = await run_plan(
-            Plan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]}), session
+            ReplayPlan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]}), session
         )
     assert (done.failure, done.result) == ("the window in front is 'Editor', expected 'Browser'", None)
     there = {**step, "front": "edit"}
     async with open_test_session(tools=TOOLS) as session:
         (done,) = await run_plan(
-            Plan.model_validate({"name": "x", "look": {"tool": "look"}, "steps": [there]}), session
+            ReplayPlan.model_validate({"name": "x", "look": {"tool": "look"}, "steps": [there]}), session
         )
     assert done.failure is None
 
 
 async def test_secrets_are_not_written_and_are_asked_for_on_replay(tmp_path: Path) -> None:
     async with open_test_session(tools=TOOLS, environment={"HANDRAIL_SECRET_CODE": "opens-it-all"}) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         known = await ids(session)
         await session.call("act", {"element_id": known[3], "text": "hunter2-hunter2"})
         await session.call("act", {"text": "Authorization: Bearer abcdefghijklmnop0123"})
@@ -158,7 +158,7 @@ async def test_secrets_are_not_written_and_are_asked_for_on_replay(tmp_path: Pat
 
 async def test_ids_that_calls_give_are_taken_from_their_results(tmp_path: Path) -> None:
     async with open_test_session(tools=TOOLS) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         await session.call("start", {"count": 1})
         await session.call("ask", {"process_id": "p7", "note": f"in {tmp_path} of ${{HOME}}"})
         _, plan = await plan_of(session, tape, workspace=str(tmp_path))
@@ -174,7 +174,7 @@ async def test_ids_that_calls_give_are_taken_from_their_results(tmp_path: Path) 
 
 async def test_values_and_what_is_typed_become_parameters_where_it_is_asked_for(tmp_path: Path) -> None:
     async with open_test_session(tools=TOOLS) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         await session.call("act", {"text": "Dear Ada"})
         await session.call("act", {"text": f"{tmp_path}/note.txt"})
         _, named = await plan_of(session, tape, params={"whom": "Ada"})
@@ -186,11 +186,13 @@ async def test_values_and_what_is_typed_become_parameters_where_it_is_asked_for(
 
 async def test_calls_that_failed_are_left_out_and_the_file_is_for_its_owner(tmp_path: Path) -> None:
     async with open_test_session(tools=TOOLS) as session:
-        tape = session.recorder.tape = Tape()
+        tape = session.recorder.tape = StepRecorder()
         await session.call("ask", {"process_id": "p1"})
         await session.call("act", {"element_id": "e99"})
         recording, _ = await plan_of(session, tape)
-        past = await recorded(calls_of(session.id, session.runtime.places)[0], session, Wishes("x"))
+        past = await build_recording(
+            read_session_calls(session.id, session.runtime.places)[0], session, RecordingOptions("x")
+        )
     assert recording.left_out == past.left_out == ["act: its status was error"]
     file = recording.write(tmp_path / "plan.yaml")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -209,14 +211,14 @@ def test_pictures_are_not_written_through_a_link(tmp_path: Path, linked: str) ->
     (work / linked).symlink_to(tmp_path / "mine" / "1.png" if linked.endswith("png") else tmp_path / "mine")
     content = {"name": "x", "steps": [{"tool": "wait", "args": {"seconds": 1}, "picture": "1.png"}]}
     with pytest.raises(HandrailError, match="link"):
-        Recording(content, {"1.png": b"PNG"}, []).write(work / "plan.yaml")
+        PlanRecording(content, {"1.png": b"PNG"}, []).write(work / "plan.yaml")
     assert (tmp_path / "mine" / "1.png").read_bytes() == b"mine"
 
 
 async def test_a_session_that_did_nothing_gives_no_plan() -> None:
     async with open_test_session(tools=TOOLS) as session:
         with pytest.raises(ConfigError, match="nothing was done"):
-            await plan_of(session, Tape())
+            await plan_of(session, StepRecorder())
 
 
 async def test_a_picture_leads_nowhere_but_beside_the_plan(tmp_path: Path) -> None:

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from handrail.commands._log import OneLine
-from handrail.records.redaction import REDACTED, SECRET_VALUES, is_credential, is_secret_name, redact, redact_text
+from handrail.audit.redaction import (
+    REDACTED_TEXT,
+    SECRET_VALUES,
+    is_credential,
+    is_secret_name,
+    redact_text,
+    redact_value,
+)
+from handrail.cli._stderr_log import OneLineFormatter
 
 SECRETS = [
     pytest.param("AKIAIOSFODNN7EXAMPLE", id="aws"),
@@ -36,7 +43,7 @@ SECRETS = [
 @pytest.mark.parametrize("around", ["{}", "set it to {} now", 'x="{}"', "a\n{}\nb"])
 def test_secrets_are_told_by_their_form(secret: str, around: str) -> None:
     shown = redact_text(around.format(secret))
-    assert REDACTED in shown
+    assert REDACTED_TEXT in shown
     assert secret[-20:] not in shown
 
 
@@ -149,12 +156,12 @@ def test_text_is_redacted_after_a_name_of_that_kind() -> None:
     ],
 )
 def test_what_is_redacted(value: Any, shown: Any) -> None:
-    assert redact(value) == shown
+    assert redact_value(value) == shown
 
 
 def test_long_texts_are_cut_behind_what_is_hidden() -> None:
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-    shown = redact({"a": "x" * 1_990 + f" {secret} " + "y" * 5_000})["a"]
+    shown = redact_value({"a": "x" * 1_990 + f" {secret} " + "y" * 5_000})["a"]
     assert "ghp_" not in shown
     assert "characters]" in shown
 
@@ -186,11 +193,11 @@ def test_redaction_is_linear(piece: str) -> None:
 
 def test_the_log_holds_no_secrets() -> None:
     record = logging.LogRecord("x", logging.WARNING, "x", 1, "failed: %s", ("https://ada:hunter2@x.example",), None)
-    assert OneLine("%(message)s").format(record) == "failed: https://[redacted]@x.example"
+    assert OneLineFormatter("%(message)s").format(record) == "failed: https://[redacted]@x.example"
 
 
 def test_what_is_nested_without_end_is_cut() -> None:
     nested: list[Any] = []
     for _ in range(100_000):
         nested = [nested]
-    assert str(redact({"deep": nested})).count("…") == 1
+    assert str(redact_value({"deep": nested})).count("…") == 1

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from handrail import tool
-from handrail.records.plans import Plan
-from handrail.records.replaying import run_plan
-from handrail.records.report import write_report
+from handrail.plans.html_report import write_report
+from handrail.plans.plan_file import ReplayPlan
+from handrail.plans.replay import run_plan
 from handrail.testing import open_test_session
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -25,7 +25,7 @@ async def hostile() -> dict[str, str]:
 
 
 async def test_a_hostile_result_is_text(tmp_path: Path) -> None:
-    plan = Plan.model_validate({"name": HOSTILE, "steps": [{"tool": "hostile", "name": HOSTILE}]})
+    plan = ReplayPlan.model_validate({"name": HOSTILE, "steps": [{"tool": "hostile", "name": HOSTILE}]})
     async with open_test_session(tools=[hostile]) as session:
         steps = await run_plan(plan, session)
         page = write_report(tmp_path / "report.html", plan, steps, session).read_text()
@@ -36,7 +36,7 @@ async def test_a_hostile_result_is_text(tmp_path: Path) -> None:
 
 
 async def test_the_report_is_for_its_owner_only(tmp_path: Path) -> None:
-    plan = Plan.model_validate({"name": "x", "steps": [{"tool": "get_action_history"}]})
+    plan = ReplayPlan.model_validate({"name": "x", "steps": [{"tool": "get_action_history"}]})
     async with open_test_session() as session:
         path = write_report(tmp_path / "report.html", plan, await run_plan(plan, session), session)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -60,7 +60,7 @@ async def test_a_report_holds_no_file_but_pictures_beside_the_plan(tmp_path: Pat
         (work / "p" / "1.png").symlink_to(mine / "1.png")
     elif kept != "linked":
         (work / "p" / "1.png").write_bytes((PNG if kept == "picture" else b"") + b"hunter2")
-    plan = Plan.model_validate({"name": "x", "steps": [{"tool": "missing", "picture": "p/1.png"}]})
+    plan = ReplayPlan.model_validate({"name": "x", "steps": [{"tool": "missing", "picture": "p/1.png"}]})
     async with open_test_session() as session:
         steps = await run_plan(plan, session)
         page = write_report(tmp_path / "report.html", plan, steps, session, beside=work).read_text()
@@ -74,7 +74,7 @@ async def test_a_report_is_not_written_through_links_that_agents_put_there(tmp_p
     mine.write_text("mine")
     for name in (report.name, f".{report.name}.{os.getpid()}"):
         (tmp_path / name).symlink_to(mine)
-    plan = Plan.model_validate({"name": "x", "steps": [{"tool": "get_action_history"}]})
+    plan = ReplayPlan.model_validate({"name": "x", "steps": [{"tool": "get_action_history"}]})
     async with open_test_session() as session:
         write_report(report, plan, await run_plan(plan, session), session)
     assert mine.read_text() == "mine"

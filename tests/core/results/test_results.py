@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from handrail import Media, Read, Send, Tool, ToolResult, tool
+from handrail.api.events import Output
+from handrail.audit.writer import verify_audit
 from handrail.errors import HandrailError
-from handrail.records.audit import verify
 from handrail.testing import open_test_session
-from handrail.watching.events import Output
 
 LINK = "[x](https://a.example/?d=1)"
 
@@ -128,7 +128,7 @@ async def test_history_and_audit_hold_what_was_shown(tmp_path: Any) -> None:
         path = session.runtime.places.audit / f"{session.id}.jsonl"
         assert "hidden" not in session.history.last()[-1].summary
     assert "hidden" not in path.read_text()
-    assert verify(path).ok
+    assert verify_audit(path).ok
 
 
 def holding(many: Any) -> Tool:

@@ -10,28 +10,28 @@ from typing import Any
 import pytest
 
 from handrail import Media, ToolResult, tool
-from handrail.artifacts.store import Artifacts
-from handrail.results.telling import Told, instructions, told
+from handrail.artifacts.store import ArtifactStore
+from handrail.sanitize.model_output import ModelOutput, build_instructions, build_model_output
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 
 @pytest.fixture
-def artifacts(tmp_path: Path) -> Artifacts:
-    return Artifacts(tmp_path / "artifacts" / "s")
+def artifacts(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore(tmp_path / "artifacts" / "s")
 
 
-async def telling(artifacts: Artifacts, **keys: Any) -> Told:
-    return await told(ToolResult(status="success", **keys), artifacts, inline=("image",))
+async def telling(artifacts: ArtifactStore, **keys: Any) -> ModelOutput:
+    return await build_model_output(ToolResult(status="success", **keys), artifacts, inline=("image",))
 
 
-async def test_a_picture_in_base64_is_taken_out_and_shown(artifacts: Artifacts) -> None:
+async def test_a_picture_in_base64_is_taken_out_and_shown(artifacts: ArtifactStore) -> None:
     said = await telling(artifacts, image_b64=base64.b64encode(PIXEL).decode(), scale=2)
     assert json.loads(said.text) == said.structure == {"status": "success", "scale": 2}
     assert [(shown.mime_type, shown.data) for shown in said.media] == [("image/png", PIXEL)]
 
 
-async def test_what_is_not_shown_is_in_a_file_that_the_text_names(artifacts: Artifacts) -> None:
+async def test_what_is_not_shown_is_in_a_file_that_the_text_names(artifacts: ArtifactStore) -> None:
     film = Media("video", "video/mp4", open=lambda: b"film", stash={"caption": "a cat"})
     said = await telling(artifacts, media=[film])
     (entry,) = said.structure["media"]
@@ -39,7 +39,7 @@ async def test_what_is_not_shown_is_in_a_file_that_the_text_names(artifacts: Art
     assert Path(entry["path"]).read_bytes() == b"film"
 
 
-async def test_what_cannot_be_read_or_said_is_data_too(artifacts: Artifacts, tmp_path: Path) -> None:
+async def test_what_cannot_be_read_or_said_is_data_too(artifacts: ArtifactStore, tmp_path: Path) -> None:
     gone = Media("image", "image/png", path=tmp_path / "gone.png")
     said = await telling(artifacts, media=[gone], image_b64="abcde", odd=[float("nan"), "\ud800", {1}])
     assert "is no file" in said.structure["media"][0]["note"]
@@ -65,6 +65,6 @@ def test_instructions_have_the_advice_of_the_tools_of_the_platform_each_once() -
     async def registry() -> None:
         """Look."""
 
-    added = instructions([see, read, open_path, registry], "linux").removeprefix(instructions([]))
+    added = build_instructions([see, read, open_path, registry], "linux").removeprefix(build_instructions([]))
     assert added == "- Look first.\n- Slashes.\n"
-    assert instructions([registry], "win32").endswith("- Only there.\n")
+    assert build_instructions([registry], "win32").endswith("- Only there.\n")

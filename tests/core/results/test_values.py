@@ -15,8 +15,8 @@ from hypothesis import given, strategies as st
 
 import handrail
 from handrail import Bag, HandrailError, Invocation, Read, ToolResult, Write, errors as tree, tool
-from handrail.artifacts.store import Artifacts
-from handrail.results.values import STATUSES
+from handrail.api.result import RESULT_STATUSES
+from handrail.artifacts.store import ArtifactStore
 
 DOCS = Path(__file__).parents[3] / "docs"
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(".".join)
@@ -81,7 +81,7 @@ def test_what_was_put_into_a_bag_last_is_there(puts: list[tuple[str, int]]) -> N
 
 
 def test_artifacts_are_files_of_their_owner_with_handles_in_order(tmp_path: Path) -> None:
-    artifacts = Artifacts(tmp_path / "held")
+    artifacts = ArtifactStore(tmp_path / "held")
     assert not (tmp_path / "held").exists()
     first, second = artifacts.create(), artifacts.create("json")
     first.write("zwölf".encode())
@@ -102,7 +102,7 @@ def kinds(kind: type[HandrailError] = HandrailError) -> list[type[HandrailError]
 @pytest.mark.parametrize("kind", kinds())
 def test_every_error_makes_a_whole_result(kind: type[HandrailError]) -> None:
     result = ToolResult.failure(kind("it went wrong", hint="mend it", details={"n": 1}), title="Try")
-    assert result.status in STATUSES - {"success"}
+    assert result.status in RESULT_STATUSES - {"success"}
     assert result["error"] == {
         "code": kind.code,
         "message": "it went wrong; mend it",
@@ -128,7 +128,7 @@ def test_every_public_name_is_told_of_on_a_page(name: str) -> None:
     assert any(f"{mark} {name}" in page for page in pages for mark in ("##", "###"))
 
 
-@pytest.mark.parametrize("module", ["handrail", "handrail.hookspecs"])
+@pytest.mark.parametrize("module", ["handrail", "handrail.api.hookspecs"])
 def test_what_every_plugin_imports_is_light(module: str) -> None:
     script = f"import {module}, sys; print(' '.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

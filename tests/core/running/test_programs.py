@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from handrail import VisionBackend, Write, tool
-from handrail.running.programs import HostPrograms, own_programs
 from handrail.testing import open_test_session
+from handrail.workers.host_programs import HostPrograms, find_own_programs
 
 ROOT = Path(__file__).parents[3]
 STARTING = {
@@ -24,7 +24,7 @@ STARTING = {
     "asyncio.create_subprocess_exec",
 }
 # What starts the command of a call, in the folder that it is in already, and what a person installs with.
-ELSEWHERE = {"windows_job.py", "_packages.py"}
+ELSEWHERE = {"windows_job.py", "_package_manager.py"}
 
 
 def put(folder: Path, name: str = "tool") -> Path:
@@ -99,7 +99,7 @@ def test_where_no_session_is_known_the_current_folder_stands_for_its_workspace(
 ) -> None:
     monkeypatch.setenv("PATH", f"{work}/.venv/bin")
     monkeypatch.chdir(work)
-    assert own_programs().find("tool") is None
+    assert find_own_programs().find("tool") is None
 
 
 # Where they run

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandboxing.git_settings import git_settings
+from handrail.sandbox.git_settings import read_git_settings
 
 
 def shown(home: Path, text: str) -> str:
     """Return what git reads from the filtered copy of these settings."""
     (home / ".gitconfig").write_text(text)
-    (home / "filtered").write_text(git_settings(home))
+    (home / "filtered").write_text(read_git_settings(home))
     listed = subprocess.run(
         ["git", "config", "--file", str(home / "filtered"), "--list"], capture_output=True, text=True, check=True
     )
@@ -52,7 +52,7 @@ def shown(home: Path, text: str) -> str:
 )  # fmt: skip
 def test_credentials_are_left_out(tmp_path: Path, text: str) -> None:
     assert "CANARY" not in shown(tmp_path, f"{text}\n[core]\n\teditor = vi\n")
-    assert "CANARY" not in git_settings(tmp_path)
+    assert "CANARY" not in read_git_settings(tmp_path)
     assert "core.editor=vi" in shown(tmp_path, f"{text}\n[core]\n\teditor = vi\n")
 
 
@@ -83,7 +83,7 @@ def test_ordinary_settings_stay(tmp_path: Path, setting: str) -> None:
     name, _, value = setting.partition("=")
     file = tmp_path / ".gitconfig"
     subprocess.run(["git", "config", "--file", str(file), name, value], check=True)
-    (tmp_path / "filtered").write_text(git_settings(tmp_path))
+    (tmp_path / "filtered").write_text(read_git_settings(tmp_path))
     read = subprocess.run(
         ["git", "config", "--file", str(tmp_path / "filtered"), name], capture_output=True, text=True, check=False
     )

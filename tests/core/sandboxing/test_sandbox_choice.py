@@ -14,9 +14,9 @@ from handrail import (
     ConfigError,
     Confined,
     Decision,
+    EvaluationContext,
     Evaluator,
     Invocation,
-    Judging,
     NoSandbox,
     Opinion,
     Route,
@@ -25,9 +25,9 @@ from handrail import (
     ToolContext,
     tool,
 )
-from handrail.sandboxing.sandboxes import WHOLE
+from handrail.api.sandbox import ALL_ASPECTS
 from handrail.testing import Always
-from handrail.testing.sessions import OpenSession
+from handrail.testing.session_fixtures import OpenSession
 
 IN_SANDBOX = Opinion("jailed", Decision.ALLOW, route=Route.SANDBOX)
 
@@ -36,7 +36,7 @@ class Plain(Sandbox):
     """Confines nothing, and says that it does."""
 
     name = "plain"
-    confines = WHOLE
+    confines = ALL_ASPECTS
     networks = True
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
@@ -76,9 +76,9 @@ class Seen(Evaluator):
     name = "seen"
 
     def __init__(self) -> None:
-        self.judging: Judging | None = None
+        self.judging: EvaluationContext | None = None
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         self.judging = judging
         return IN_SANDBOX
 

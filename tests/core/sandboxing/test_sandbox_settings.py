@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError
-from handrail.config.loading import load
-from handrail.config.places import Places
+from handrail.config.app_dirs import AppDirs
+from handrail.config.loader import load_config
 from handrail.config.settings import SandboxSettings
 
 
 def loaded(tmp_path: Path, *, user: str = "", project: str = "", **environment: str) -> tuple[SandboxSettings, str]:
     """The settings of a folder that nobody trusts, and what was ignored."""
     around = {"HANDRAIL_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), **environment}
-    places = Places.of(around)
+    places = AppDirs.of(around)
     places.config.mkdir(parents=True)
     places.config_file.write_text(user)
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "handrail.toml").write_text(project)
-    config = load(places=places, folder=folder, environment=around)
+    config = load_config(places=places, folder=folder, environment=around)
     return config.settings.sandbox, " ".join(config.ignored)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.files import known_places
-from handrail.sandboxing.toolchains import toolchains
+from handrail.fs import sensitive_paths
+from handrail.sandbox.toolchains import find_toolchains
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def opened(home: Path, on_path: str, files: Iterable[str], **variables: str) -> 
     for name in (f"{on_path}/tool", *files):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).touch()
-    found = toolchains(
+    found = find_toolchains(
         {"PATH": f"{home / on_path}:/usr/bin:/bin", **{name: str(home / value) for name, value in variables.items()}},
         home=home,
         roots=[home / "work"],
@@ -148,8 +148,8 @@ def test_settings_of_cargo_are_shown_without_credentials_in_them(home: Path, tex
 )
 def test_credentials_files_of_package_managers_are_secrets(place: str) -> None:
     path = place.replace("~", "/home/user")
-    assert known_places.secret(path) is not None
-    assert any(known_places.is_notable(name) for name in path.split("/"))
+    assert sensitive_paths.describe_secret(path) is not None
+    assert any(sensitive_paths.is_notable(name) for name in path.split("/"))
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_credentials_files_of_package_managers_are_secrets(place: str) -> None:
     ],
 )  # fmt: skip
 def test_code_and_templates_of_that_name_are_none(place: str) -> None:
-    assert known_places.secret(f"/home/user/work/{place}") is None
+    assert sensitive_paths.describe_secret(f"/home/user/work/{place}") is None

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandboxing.repositories import has_unsettled_hooks, led_to, overriding_settings, unsettled_setting
+from handrail.sandbox.repositories import (
+    has_unsettled_hooks,
+    iter_configured_places,
+    overriding_settings,
+    unsettled_setting,
+)
 
 
 @pytest.fixture
@@ -178,7 +183,7 @@ def test_settings_that_include_themselves_are_read_once(work: Path) -> None:
         file.write("[include]\n" + "path = config\n" * 100 + "path = more\n")
     (work / ".git/more").write_text("[include]\n" + "path = config\n" * 100 + "[core]\nhooksPath = hk\n")
     began = time.perf_counter()
-    assert work / "hk" in set(led_to(work / ".git"))
+    assert work / "hk" in set(iter_configured_places(work / ".git"))
     assert unsettled_setting(work / ".git") is None
     assert time.perf_counter() - began < 2
 
@@ -206,5 +211,5 @@ def test_a_long_value_is_judged_at_once(work: Path, repeated: str) -> None:
         file.writelines(f"\tclean = '{repeated * (length // len(repeated))}'\n" for length in (2_000, 50_000))
     began = time.perf_counter()
     assert unsettled_setting(work / ".git") is not None
-    list(led_to(work / ".git"))
+    list(iter_configured_places(work / ".git"))
     assert time.perf_counter() - began < 2

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from handrail import Element, Frame, Plan, PlannedAction, Rect, VisionBackend
 from handrail.testing import VisionBackendContract
-from handrail.testing.backends import Surroundings, framed
+from handrail.testing.backend_contract import FakeBackendContext, create_frame
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +87,7 @@ def changed(**changes: Any) -> type[VisionBackend]:
 
 
 def in_picture_pixels(frame: Frame) -> list[Element]:
-    return bar(framed(frame.pixels, 0, 0))
+    return bar(create_frame(frame.pixels, 0, 0))
 
 
 def paints(frame: Frame) -> list[Element]:
@@ -135,7 +135,7 @@ class Reused(looks(lambda frame: [])):
 
 class BlocksInOpen(Sound):
     async def open(self, context: Any) -> None:
-        blocks(framed(np.zeros((9, 9, 3), np.uint8), 0, 0))
+        blocks(create_frame(np.zeros((9, 9, 3), np.uint8), 0, 0))
 
 
 class NeverCloses(Sound):
@@ -294,7 +294,7 @@ async def run(test: str, backend: VisionBackend) -> None:
     """One test of the contract, as pytest runs it."""
     pixels = np.full((160, 320, 3), 240, np.uint8)
     pixels[60:100, 80:240] = 40
-    given = {"backend": backend, "context": Surroundings(), "frame": framed(pixels, -1000, 40)}
+    given = {"backend": backend, "context": FakeBackendContext(), "frame": create_frame(pixels, -1000, 40)}
     check = getattr(VisionBackendContract(), test)
     ran = check(**{name: given[name] for name in inspect.signature(check).parameters})
     if inspect.isawaitable(ran):

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Read, Reason, Tool, Write, tool
-from handrail.judging.effects_evaluator import EffectsEvaluator
+from handrail import Decision, EvaluationContext, Evaluator, Invocation, Opinion, Read, Reason, Tool, Write, tool
+from handrail.policy.effect_rules import EffectsEvaluator
 from handrail.testing import EvaluatorContract
-from handrail.testing.evaluators import Bench
+from handrail.testing.evaluator_contract import EvaluatorBench
 
 
 @tool(effects=[Read("file", arg="path"), Write("file", arg="copy")])
@@ -47,7 +47,7 @@ class Bad(Evaluator):
     def __init__(self, act: Callable[[Invocation], Opinion | None]) -> None:
         self.act = act
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         return self.act(invocation)
 
 
@@ -88,7 +88,7 @@ def looks_inside(invocation: Invocation) -> Opinion:
     ],
 )
 def test_a_broken_promise_is_noticed(act: Callable[[Invocation], Opinion | None], test: str, tmp_path: Path) -> None:
-    judging = Judging(tmp_path, tmp_path, "ada", {}, (tmp_path,), "linux")
-    bench = Bench(Bad(act), duplicate, judging)
+    judging = EvaluationContext(tmp_path, tmp_path, "ada", {}, (tmp_path,), "linux")
+    bench = EvaluatorBench(Bad(act), duplicate, judging)
     with pytest.raises((AssertionError, UnicodeError)):
         getattr(EvaluatorContract(), test)(bench, [{"path": "a.txt", "copy": "b.txt"}])

@@ -9,7 +9,7 @@ import pytest
 
 from handrail import Read, Rect, Tool, ToolContext, Window, tool
 from handrail.testing import FakeAccessibility, FakeScreen, ToolContract, fake_service
-from handrail.testing.sessions import OpenSession
+from handrail.testing.session_fixtures import OpenSession
 from handrail.tools.builtin import get_action_history, wait
 
 

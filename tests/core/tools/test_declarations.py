@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from handrail import PluginError, Tool, declare, tool, without_nulls
-from handrail.tools.declarations import Named
+from handrail.tools.declarations import DialectName
 
 
 class Foreign:
@@ -118,7 +118,7 @@ def test_a_tool_without_parameters_has_no_schema_for_gemini_and_an_empty_one_els
 
 
 @pytest.mark.parametrize("dialect", ["openai", "openai_responses", "anthropic"])
-def test_arguments_of_several_shapes_are_one_with_a_sentence_on_them(dialect: Named) -> None:
+def test_arguments_of_several_shapes_are_one_with_a_sentence_on_them(dialect: DialectName) -> None:
     choices = [
         {"properties": {"id": {"type": "string"}}, "required": ["id"]},
         {"properties": {"name": {"type": "string"}}, "required": ["name"]},
@@ -181,14 +181,14 @@ def test_nulls_for_what_was_left_out_are_taken_out_and_others_stay() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["gemini", "anthropic", "mcp"])
-def test_strict_is_said_to_be_openais(dialect: Named) -> None:
+def test_strict_is_said_to_be_openais(dialect: DialectName) -> None:
     with pytest.raises(PluginError, match="strictly"):
         declare(given({}), dialect=dialect, strict=True)
 
 
 def test_an_unknown_dialect_is_an_error_naming_those_there_are() -> None:
     with pytest.raises(PluginError) as caught:
-        declare(given({}), dialect=cast("Named", "cohere"))
+        declare(given({}), dialect=cast("DialectName", "cohere"))
     assert "anthropic" in (caught.value.hint or "")
 
 

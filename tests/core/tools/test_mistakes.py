@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handrail.tools import mistakes
+from handrail.tools import validation_messages
 
 
 class Door(BaseModel):
@@ -32,7 +32,9 @@ class House(BaseModel):
 def test_a_mistake_names_key_value_and_what_is_accepted(given: dict[str, object], told: str) -> None:
     with pytest.raises(ValidationError) as refused:
         House.model_validate(given)
-    assert mistakes.told(mistakes.first(refused.value), House, table="house").startswith(told)
+    assert validation_messages.describe_error(
+        validation_messages.select_error(refused.value), House, table="house"
+    ).startswith(told)
 
 
 class Server(BaseModel):
@@ -42,7 +44,7 @@ class Server(BaseModel):
 def test_a_key_that_stands_where_its_name_belongs_is_not_shown() -> None:
     with pytest.raises(ValidationError) as refused:
         Server.model_validate({"key": "sk-0123456789"})
-    told = mistakes.told(mistakes.first(refused.value), Server, table="server")
+    told = validation_messages.describe_error(validation_messages.select_error(refused.value), Server, table="server")
     assert "sk-0123456789" not in told
     assert told.startswith("server.key is not the name of a secret")
     assert "'secret:NAME'" in told

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import PluginError, Tool, tool
-from handrail.tools.registry import Owned, Registry
+from handrail.tools.registry import OwnedTool, ToolRegistry
 
 
 def made(name: str, **declared: Any) -> Tool:
@@ -17,14 +17,14 @@ def made(name: str, **declared: Any) -> Tool:
     return tool(name=name, description=f"Do {name}.", **declared)(handler)
 
 
-def registry(plugin: str, *names: str, **declared: Any) -> Registry:
-    filled = Registry()
+def registry(plugin: str, *names: str, **declared: Any) -> ToolRegistry:
+    filled = ToolRegistry()
     for name in names:
         filled.add(made(name, **declared), plugin=plugin)
     return filled
 
 
-def owners(filled: Registry) -> list[tuple[str, str]]:
+def owners(filled: ToolRegistry) -> list[tuple[str, str]]:
     return [(entry.tool.name, entry.plugin) for entry in filled]
 
 
@@ -81,17 +81,17 @@ def aliased(name: str, *aliases: str, **declared: Any) -> Tool:
 
 
 def test_a_tool_is_found_by_its_old_names() -> None:
-    filled = Registry()
+    filled = ToolRegistry()
     filled.add(aliased("read_file", "read", "cat"), plugin="files")
     for name in ("read_file", "read", "cat"):
-        assert filled.get(name) == Owned(filled.names()["read_file"].tool, "files")
+        assert filled.get(name) == OwnedTool(filled.names()["read_file"].tool, "files")
     assert filled.get("write") is None
     assert list(filled.names()) == ["read_file"]
 
 
 @pytest.mark.parametrize("newcomer", [made("cat"), aliased("show", "cat"), aliased("show", "read_file")])
 def test_an_alias_that_is_taken_is_an_error_naming_both_owners(newcomer: Tool) -> None:
-    filled = Registry()
+    filled = ToolRegistry()
     filled.add(aliased("read_file", "cat"), plugin="files")
     with pytest.raises(PluginError, match=r"'notes'.*'files'"):
         filled.add(newcomer, plugin="notes")

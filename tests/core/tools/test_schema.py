@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from handrail import NotFound, PluginError, Tool, ToolContext, Write, tool
-from handrail.calls.invocation import Invocation
+from handrail.api.call import Invocation
 from handrail.testing import open_test_session
 
 

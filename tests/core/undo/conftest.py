@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from handrail.testing import open_test_session
 
 from .workspace import TOOLS, OpenSession

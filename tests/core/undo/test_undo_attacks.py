@@ -14,16 +14,16 @@ import anyio
 import pytest
 
 from handrail import Session
-from handrail.asking.questions import question
+from handrail.approval.rendering import question
 from handrail.config.settings import UndoSettings
 from handrail.errors import HandrailError
 from handrail.testing import ScriptedConfirmer
-from handrail.undo.file_contents import kept_file
+from handrail.undo.file_contents import keep_file
 from handrail.undo.keeper import UndoKeeper
+from handrail.undo.path_states import ABSENT_STATE, PathKind, PathState, build_state
 from handrail.undo.plans import PathPlan
 from handrail.undo.restore import PathRestorer
-from handrail.undo.selection import plan_for
-from handrail.undo.states import ABSENT_STATE, PathKind, PathState, state_of
+from handrail.undo.selection import find_undo_plan
 from handrail.undo.store import UndoStore
 
 from .workspace import OpenSession, seen
@@ -243,11 +243,11 @@ def _restoring(store: UndoStore, paths: list[Path]) -> list[PathPlan]:
 def _state(store: UndoStore, path: Path) -> PathState:
     """Return the state of a path, kept in the store."""
     if path.is_dir():
-        return state_of(path.lstat(), now=0)
+        return build_state(path.lstat(), now=0)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         with store.turn(), store.written():
-            state = kept_file(store, folder, path.name, now=0)
+            state = keep_file(store, folder, path.name, now=0)
     finally:
         os.close(folder)
     assert state is not None
@@ -257,7 +257,7 @@ def _state(store: UndoStore, path: Path) -> PathState:
 def test_a_plan_of_nothing_says_so(tmp_path: Path) -> None:
     keeper = UndoKeeper(tmp_path / "undo", UndoSettings(), ())
     with pytest.raises(HandrailError, match="there is nothing left to undo"):
-        plan_for(keeper, None, [str(tmp_path)], stop=threading.Event())
+        find_undo_plan(keeper, None, [str(tmp_path)], stop=threading.Event())
     keeper.close()
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Answer, Approval, Decision, Judging, Opinion, Run, Session, ToolContext, tool
-from handrail.asking.confirm import yes
+from handrail import Answer, Approval, Decision, EvaluationContext, Opinion, Run, Session, ToolContext, tool
+from handrail.api.approval import yes
 from handrail.errors import Downstream
 from handrail.testing import Always
 from handrail.undo.keeper import UndoKeeper
@@ -109,7 +109,7 @@ async def test_a_workspace_in_use_is_not_given_up_for_its_own_new_files(
 ) -> None:
     kept = os.urandom(500_000)
     (work / "kept.bin").write_bytes(kept)
-    monkeypatch.setattr("handrail.undo.store.FRESH_S", 0.2)
+    monkeypatch.setattr("handrail.undo.store.RECENT_USE_S", 0.2)
     # So that the time of change is told from the look.
     await anyio.sleep(0.1)
     async with opened(settings={"undo": {"max_bytes": 1_000_000}}) as session:
@@ -536,7 +536,7 @@ async def test_judges_are_told_whether_calls_can_be_undone(opened: OpenSession) 
     heard: list[bool] = []
 
     class Hears(Always):
-        async def opinion(self, invocation: object, judging: Judging) -> Opinion | None:
+        async def opinion(self, invocation: object, judging: EvaluationContext) -> Opinion | None:
             heard.append(judging.undoable)
             return None
 

@@ -18,7 +18,7 @@ import pytest
 from handrail import Session, ToolCall
 from handrail.config.settings import UndoSettings
 from handrail.undo.keeper import CallScope, UndoKeeper
-from handrail.undo.states import PathKind, states_alike
+from handrail.undo.path_states import PathKind, are_states_alike
 from handrail.undo.store import CallRecord
 
 from .workspace import OpenSession, seen
@@ -120,7 +120,7 @@ import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from handrail.testing import open_test_session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from tests.core.undo.workspace import TOOLS
 
 async def main():
@@ -164,7 +164,7 @@ import asyncio, random, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from handrail.testing import open_test_session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from tests.core.undo.workspace import TOOLS
 
 async def main(number):
@@ -231,7 +231,7 @@ def test_looking_where_the_kernel_points_finds_all_that_looking_everywhere_finds
         other.look_at_roots([str(work)], NEVER)
         again = {os.path.relpath(path, work): state for path, state in other.manifest.below(str(work))}
     assert again.keys() == known.keys()
-    assert all(states_alike(state, known[path]) for path, state in again.items())
+    assert all(are_states_alike(state, known[path]) for path, state in again.items())
     other.close()
 
 
@@ -302,7 +302,7 @@ import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from handrail.testing import open_test_session
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 async def main():
     async with open_test_session(confirm=yes, folder=Path({folder!r}), settings={{"undo": {{"enabled": True}}}}) as session:

@@ -13,10 +13,10 @@ import pytest
 
 from handrail import (
     Decision,
+    EvaluationContext,
     Evaluator,
     Input,
     Invocation,
-    Judging,
     Opinion,
     Read,
     Run,
@@ -28,7 +28,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.judging.verdicts import Part, Touch
+from handrail.api.verdict import Access, SubCommand
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 PAGE = """# Getting started with fastgrid
@@ -44,9 +44,9 @@ class Words(Evaluator):
 
     name = "words"
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         command = invocation.args.get("command", "")
-        parts = tuple(Part(tuple(one)) for line in command.split(" && ") if (one := _split(line)))
+        parts = tuple(SubCommand(tuple(one)) for line in command.split(" && ") if (one := _split(line)))
         return Opinion("words", suggestion=Decision.ALLOW, parts=parts)
 
 
@@ -265,14 +265,14 @@ async def test_a_file_that_was_downloaded_is_a_third_partys(tmp_path: Path) -> N
 class Touching(Words):
     """The same, saying what commands touch: `fetch FILE` writes what it gets from the network, `show FILE` reads."""
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         given = await super().opinion(invocation, judging)
         return given and replace(given, parts=tuple(self._touching(part, judging.cwd) for part in given.parts))
 
-    def _touching(self, part: Part, cwd: Path) -> Part:
+    def _touching(self, part: SubCommand, cwd: Path) -> SubCommand:
         touches = {
-            "fetch": lambda file: (Touch("network", "ok.example"), Touch("write", str(cwd / file))),
-            "show": lambda file: (Touch("read", str(cwd / file)),),
+            "fetch": lambda file: (Access("network", "ok.example"), Access("write", str(cwd / file))),
+            "show": lambda file: (Access("read", str(cwd / file)),),
         }
         return replace(part, touches=touches[part.argv[0]](part.argv[1])) if part.argv[0] in touches else part
 

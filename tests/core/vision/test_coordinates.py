@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import PIXELS, TO_999, TO_1000, UNIT, Dialect, OutOfRange, Rect, Size, Transform
-from handrail.vision.coordinates import fitted, smart_resized, smart_size
+from handrail.api.coordinates import build_smart_dialect, compute_smart_size, fit_size
 
-ALL = [PIXELS, UNIT, TO_999, TO_1000, smart_resized()]
+ALL = [PIXELS, UNIT, TO_999, TO_1000, build_smart_dialect()]
 SIZES = st.builds(Size, st.integers(1, 4000), st.integers(1, 4000))
 SANE = SIZES.filter(lambda size: max(size.width, size.height) / min(size.width, size.height) <= 200)
 
@@ -26,8 +26,8 @@ SANE = SIZES.filter(lambda size: max(size.width, size.height) / min(size.width, 
         pytest.param(TO_999, (999, 999), (1278, 799), id="999-last"),
         pytest.param(TO_999, (500, 500), (640, 400), id="999-middle"),
         pytest.param(TO_1000, (1000, 1000), (1279, 799), id="1000-far-edge"),
-        pytest.param(smart_resized(), (1288, 812), (1279, 799), id="resized-far-edge"),
-        pytest.param(smart_resized(), (644, 406), (640, 400), id="resized-middle"),
+        pytest.param(build_smart_dialect(), (1288, 812), (1279, 799), id="resized-far-edge"),
+        pytest.param(build_smart_dialect(), (644, 406), (640, 400), id="resized-middle"),
     ],
 )
 def test_a_point_is_a_pixel_of_the_picture_that_was_sent(
@@ -81,19 +81,19 @@ def test_corners_in_any_order_make_the_same_box() -> None:
 
 @given(size=SANE)
 def test_a_resized_picture_has_whole_patches_and_a_bounded_area(size: Size) -> None:
-    seen = smart_size(size, max_pixels=1280 * 28 * 28)
+    seen = compute_smart_size(size, max_pixels=1280 * 28 * 28)
     assert seen.width % 28 == seen.height % 28 == 0
     assert seen.width * seen.height >= 28 * 28
 
 
 def test_a_picture_like_a_thread_is_refused() -> None:
     with pytest.raises(OutOfRange, match="too long"):
-        smart_size(Size(10_000, 10))
+        compute_smart_size(Size(10_000, 10))
 
 
 @given(size=SIZES, longest=st.integers(1, 3000), pixels=st.integers(1, 2_000_000))
 def test_a_fitted_picture_is_within_its_limits_and_never_larger(size: Size, longest: int, pixels: int) -> None:
-    fit = fitted(size, longest=longest, pixels=pixels)
+    fit = fit_size(size, longest=longest, pixels=pixels)
     assert max(fit.width, fit.height) <= max(longest, 1)
     assert fit.width <= size.width
     assert fit.height <= size.height

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import Element, Observations, OutOfRange, Rect, StaleElement, StaleObservation, Transform, element_wire
-from handrail.vision.observation import MAX_IMAGE_WIDTH, REMEMBERED
+from handrail.api.observation import MAX_IMAGE_WIDTH, MAX_OBSERVATIONS
 
 screens = st.builds(
     Rect,
@@ -136,13 +136,13 @@ def test_points_belong_to_the_latest_picture() -> None:
 
 def test_memory_is_bounded() -> None:
     seen = Observations()
-    for number in range(REMEMBERED + 10):
+    for number in range(MAX_OBSERVATIONS + 10):
         seen.add([element(str(n), f"{number}-{n}") for n in range(500)])
     with pytest.raises(StaleObservation):
         seen.get("o1")
     with pytest.raises(StaleElement):
         seen.element("e1")
-    assert seen.element(f"e{(REMEMBERED + 10) * 500}")
+    assert seen.element(f"e{(MAX_OBSERVATIONS + 10) * 500}")
 
 
 @given(st.lists(st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=6), max_size=8))

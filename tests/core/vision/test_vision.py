@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from handrail import BackendUnavailable, Cost, Element, Frame, NotFound, Rect, VisionBackend
 from handrail.testing import fake_backend, open_test_session
-from handrail.vision.seeing import MOST_ELEMENTS, Vision, parsed
+from handrail.vision.backend_chain import MAX_ELEMENTS, Vision, clip_elements
 
 pytestmark = pytest.mark.anyio
 
@@ -193,13 +193,13 @@ async def test_a_failure_is_not_remembered_as_an_answer() -> None:
 def test_boxes_are_cut_to_the_picture_and_those_outside_are_left_out() -> None:
     inside = Element("a", "", Rect(90, 40, 50, 50))
     given = [inside, Element("b", "", Rect(200, 0, 5, 5)), Element("c", "", None), Element("d", "", Rect(3, 3, 0, 9))]
-    seen = parsed(given, frame())
+    seen = clip_elements(given, frame())
     assert [(e.role, e.rect) for e in seen] == [("a", Rect(90, 40, 10, 10))]
 
 
 def test_ids_are_the_sessions_to_give_and_a_flood_is_cut() -> None:
-    seen = parsed([Element("a", "", AREA, id="e7")] * (MOST_ELEMENTS + 5), frame())
-    assert len(seen) == MOST_ELEMENTS
+    seen = clip_elements([Element("a", "", AREA, id="e7")] * (MAX_ELEMENTS + 5), frame())
+    assert len(seen) == MAX_ELEMENTS
     assert {element.id for element in seen} == {""}
 
 

@@ -9,20 +9,17 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail import Decision, Part, Question, Reason, ToolContext as Context, Touch, Verdict, tool
-from handrail.asking.confirm import yes
-from handrail.calls.invocation import EditConfirmation
-from handrail.testing import open_test_session
-from handrail.tools.contract import Write
-from handrail.watching import events
-from handrail.watching.event_stream import CHARACTERS, EVENTS, EventStream
-from handrail.watching.events import (
+from handrail import Access, Decision, Question, Reason, SubCommand, ToolContext as Context, Verdict, tool
+from handrail.api import events
+from handrail.api.approval import yes
+from handrail.api.call import EditConfirmation
+from handrail.api.events import (
     ApprovalAnswered,
     ApprovalAsked,
     BackendChanged,
-    Bus,
     Dropped,
     Event,
+    EventBus,
     Finished,
     InquiryAnswered,
     InquiryAsked,
@@ -40,13 +37,16 @@ from handrail.watching.events import (
     TopicChanged,
     event_wire,
 )
+from handrail.api.tool import Write
+from handrail.events.event_stream import MAX_CHARACTERS, MAX_EVENTS, EventStream
+from handrail.testing import open_test_session
 
 TOKEN = "ghp_" + "0123456789" * 3
 VERDICT = Verdict(
     Decision.CONFIRM,
     rule="x",
     reasons=(Reason("a", f"because {TOKEN}", (1, 2)),),
-    parts=(Part(("curl", TOKEN), (Touch("network", "example.org"),)),),
+    parts=(SubCommand(("curl", TOKEN), (Access("network", "example.org"),)),),
     approved=EditConfirmation("t", "/a", f"+{TOKEN}"),
 )
 EXAMPLES: list[Event] = [
@@ -102,10 +102,10 @@ async def test_a_session_tells_the_states_of_a_call_in_order() -> None:
 
 
 async def test_a_slow_reader_loses_the_oldest_output_and_is_told_how_much() -> None:
-    bus = Bus()
+    bus = EventBus()
     stream = EventStream(bus)
     bus.publish(Started("c", "t"))
-    for number in range(EVENTS + 5):
+    for number in range(MAX_EVENTS + 5):
         bus.publish(Output("c", "stdout", f"{number}"))
     bus.publish(Finished("c", "t", "success", 1))
     bus.publish(SessionEnded("", "s"))
@@ -116,10 +116,10 @@ async def test_a_slow_reader_loses_the_oldest_output_and_is_told_how_much() -> N
 
 
 async def test_what_waits_is_bounded_by_its_size_too() -> None:
-    bus = Bus()
+    bus = EventBus()
     stream = EventStream(bus)
     for _ in range(50):
-        bus.publish(Output("c", "stdout", "x" * (CHARACTERS // 10)))
+        bus.publish(Output("c", "stdout", "x" * (MAX_CHARACTERS // 10)))
     await stream.aclose()
     read = [event async for event in stream]
     assert read[0] == Dropped("", 40)
@@ -127,14 +127,14 @@ async def test_what_waits_is_bounded_by_its_size_too() -> None:
 
 
 async def test_without_output_the_oldest_events_are_dropped() -> None:
-    bus = Bus()
+    bus = EventBus()
     stream = EventStream(bus)
-    for number in range(EVENTS + 3):
+    for number in range(MAX_EVENTS + 3):
         bus.publish(Started(f"c{number}", "t"))
     await stream.aclose()
     read = [event async for event in stream]
     assert read[:2] == [Dropped("", 3), Started("c3", "t")]
-    assert len(read) == EVENTS + 1
+    assert len(read) == MAX_EVENTS + 1
 
 
 async def test_a_reader_waits_for_what_is_not_there_yet() -> None:

@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from handrail import ConfigError, Write, tool
-from handrail.asking.confirm import yes
-from handrail.config.loading import load
-from handrail.config.places import Places
+from handrail.api.approval import yes
+from handrail.config.app_dirs import AppDirs
+from handrail.config.loader import load_config
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 RAN: list[str] = []
@@ -297,9 +297,9 @@ def configured(tmp_path: Path, text: str, *, trusted: bool) -> Any:
     project.mkdir(exist_ok=True)
     (project / "handrail.toml").write_text(text, encoding="utf-8")
     environment = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home")}
-    places = Places.of(environment)
+    places = AppDirs.of(environment)
     file = project / "handrail.toml" if trusted else None
-    return load(places=places, folder=project, environment=environment, file=file, admin=tmp_path / "none")
+    return load_config(places=places, folder=project, environment=environment, file=file, admin=tmp_path / "none")
 
 
 OBSERVER = '[[observers]]\ncommand = ["./check.sh", "./as-it-is"]\nsecurity = true\n'

@@ -29,9 +29,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
+from handrail.api.events import Event, Observed
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
-from handrail.watching.events import Event, Observed
 
 RAN: list[str] = []
 

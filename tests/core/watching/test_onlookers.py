@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 
 from handrail import Session, Tool, ToolContext, tool
-from handrail.config.places import Places
+from handrail.config.app_dirs import AppDirs
+from handrail.events.live_output import MAX_OUTPUT_CHARS, MAX_OUTPUT_LINES, MAX_SHOWN_CALLS, watch_live_output
 from handrail.testing import open_test_session
-from handrail.watching.onlookers import CALLS, LETTERS, LINES, looking_on
 
 
 def talking(lines: list[str], end: anyio.Event) -> Tool:
@@ -45,7 +45,7 @@ async def looked_on_at(lines: list[str], folder: Path) -> AsyncGenerator[tuple[S
     """A session after a call that put these out and is over, with what an onlooker saw of it."""
     end = anyio.Event()
     async with open_test_session(tools=[talking(lines, end)], folder=folder) as session:
-        with looking_on(session.runtime.places, session.id) as seen:
+        with watch_live_output(session.runtime.places, session.id) as seen:
             async with anyio.create_task_group() as group:
                 group.start_soon(session.call, "talk")
                 text = (await until(seen))["c1"]
@@ -66,21 +66,21 @@ async def test_an_onlooker_sees_the_end_of_what_a_call_puts_out_until_it_is_over
 
 async def test_what_is_seen_is_bounded(tmp_path: Path) -> None:
     end = anyio.Event()
-    lines = ["short\n" * 10 * LINES, "x" * 3 * LETTERS]
+    lines = ["short\n" * 10 * MAX_OUTPUT_LINES, "x" * 3 * MAX_OUTPUT_CHARS]
     async with open_test_session(tools=[talking(lines[:1], end)], folder=tmp_path) as session:
-        with looking_on(session.runtime.places, session.id) as seen:
+        with watch_live_output(session.runtime.places, session.id) as seen:
             async with anyio.create_task_group() as group:
-                for _ in range(CALLS + 4):
+                for _ in range(MAX_SHOWN_CALLS + 4):
                     group.start_soon(session.call, "talk")
-                await until(lambda: len(seen()) == CALLS)
+                await until(lambda: len(seen()) == MAX_SHOWN_CALLS)
                 lines[:1] = lines[1:]
                 shown = seen()
                 end.set()
-    assert all(len(text) <= LETTERS and len(text.split("\n")) <= LINES for text in shown.values())
+    assert all(len(text) <= MAX_OUTPUT_CHARS and len(text.split("\n")) <= MAX_OUTPUT_LINES for text in shown.values())
 
 
 async def test_of_a_secret_that_begins_above_what_is_seen_nothing_is_seen(tmp_path: Path) -> None:
-    body = "MIIEpAIBAAKCAQEAx5mOexample\n" * (LINES - 1)
+    body = "MIIEpAIBAAKCAQEAx5mOexample\n" * (MAX_OUTPUT_LINES - 1)
     lines = [f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\ndone\n"]
     async with looked_on_at(lines, tmp_path) as (_, text):
         assert "done" in text
@@ -90,7 +90,7 @@ async def test_of_a_secret_that_begins_above_what_is_seen_nothing_is_seen(tmp_pa
 async def test_a_call_ends_well_whatever_became_of_what_was_shown(tmp_path: Path) -> None:
     end = anyio.Event()
     async with open_test_session(tools=[talking(["a line\n"], end)], folder=tmp_path) as session:
-        with looking_on(session.runtime.places, session.id) as seen:
+        with watch_live_output(session.runtime.places, session.id) as seen:
             async with anyio.create_task_group() as group:
 
                 async def call() -> None:
@@ -118,7 +118,7 @@ async def test_where_nobody_looks_on_nothing_is_heard_and_nothing_written(tmp_pa
             watched.parent.mkdir(parents=True)
             watched.touch()
             # Longer than a session takes to look.
-            with looking_on(places, "20260101-000000-abcdef") as another:
+            with watch_live_output(places, "20260101-000000-abcdef") as another:
                 for _ in range(100):
                     await anyio.sleep(0.01)
                 assert another() == {}
@@ -131,10 +131,10 @@ LOOKER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from handrail.config.places import Places
-from handrail.watching.onlookers import looking_on
+from handrail.config.app_dirs import AppDirs
+from handrail.events.live_output import watch_live_output
 
-with looking_on(replace(Places.of({}), state=Path(sys.argv[1])), sys.argv[2]) as seen:
+with watch_live_output(replace(AppDirs.of({}), state=Path(sys.argv[1])), sys.argv[2]) as seen:
     while not seen():
         pass
     print("seen", flush=True)
@@ -145,7 +145,7 @@ with looking_on(replace(Places.of({}), state=Path(sys.argv[1])), sys.argv[2]) as
 async def test_an_onlooker_in_another_process_that_is_killed_looks_on_no_more(tmp_path: Path) -> None:
     end = anyio.Event()
     async with open_test_session(tools=[talking(["hello\n"], end)], folder=tmp_path) as session:
-        places: Places = session.runtime.places
+        places: AppDirs = session.runtime.places
         async with anyio.create_task_group() as group:
             group.start_soon(session.call, "talk")
             command = [sys.executable, "-c", LOOKER, str(places.state), session.id]

@@ -16,7 +16,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Approval, Choice, Downstream, Session
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .published import Published
 
@@ -49,7 +49,7 @@ async def session(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-async def control(session: Session) -> Control:
+async def control(session: Session) -> AccessibilityController:
     return await session.service("accessibility")
 
 
@@ -76,7 +76,10 @@ def begin(command: tuple[str, ...], environment: dict[str, str], folder: Path) -
 
 @pytest.fixture
 async def launch(
-    control: Control, environment: dict[str, str], programs: list[subprocess.Popen[bytes]], tmp_path: Path
+    control: AccessibilityController,
+    environment: dict[str, str],
+    programs: list[subprocess.Popen[bytes]],
+    tmp_path: Path,
 ) -> AsyncIterator[Launch]:
     async def start(*command: str, title: str) -> subprocess.Popen[bytes]:
         programs.append(begin(command, environment, tmp_path))
@@ -92,7 +95,7 @@ async def launch(
 
 
 @pytest.fixture
-async def published(session: Session, control: Control) -> AsyncIterator[Published]:
+async def published(session: Session, control: AccessibilityController) -> AsyncIterator[Published]:
     desktop = await session.desktop()
     program = await Published.start(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
     yield program
@@ -104,7 +107,7 @@ async def published(session: Session, control: Control) -> AsyncIterator[Publish
 class Drawn:
     """Whether the active window has that in its title, and looks as it did the last time it was asked."""
 
-    control: Control
+    control: AccessibilityController
     title: str
     before: int = 0
 
@@ -115,15 +118,15 @@ class Drawn:
         return self.title in (seen.window or "") and 0 < before == len(seen.elements)
 
 
-async def shows(control: Control, title: str) -> bool:
+async def shows(control: AccessibilityController, title: str) -> bool:
     return any(title in shown for shown in await control.titles())
 
 
-async def lacks(control: Control, title: str) -> bool:
+async def lacks(control: AccessibilityController, title: str) -> bool:
     return not await shows(control, title)
 
 
-async def empty(control: Control) -> bool:
+async def empty(control: AccessibilityController) -> bool:
     return await control.titles() == ()
 
 

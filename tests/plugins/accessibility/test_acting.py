@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Launch, Use
 from .published import BUTTON, EDITABLE, ENTRY, FIELD, PASSWORD, SENSITIVE, SHOWING, USABLE, Published, Thing
@@ -43,7 +43,7 @@ async def test_an_item_of_a_closed_menu_is_used_by_name(launch: Launch, use: Use
 
 
 async def test_a_dialog_that_an_action_opened_can_be_read_and_answered(
-    session: Session, control: Control, launch: Launch, use: Use
+    session: Session, control: AccessibilityController, launch: Launch, use: Use
 ) -> None:
     """Asked over the bus, GTK serves no further call until its dialog is closed."""
     await launch("mousepad", title="Mousepad")

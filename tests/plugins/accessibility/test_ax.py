@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from handrail import Downstream, Element, Rect, StaleElement, ToolUnavailable, Window
-from handrail.desktops.worker import Worker
-from handrail_accessibility.ax.provider import Ax, begin
-from handrail_accessibility.control import Control
-from handrail_accessibility.native.service import NativeTree
+from handrail.desktop.thread_worker import ThreadWorker
+from handrail_accessibility.ax.provider import AxProvider, open_ax_provider
+from handrail_accessibility.native.service import NativeTreeService
+from handrail_accessibility.protocol import AccessibilityController
 
 WINDOW = Window("0x2a", "Untitled", "TextEdit", 501, Rect(100, 50, 600, 400), active=True)
 GONE, REFUSED = -25202, -25205
@@ -126,20 +126,20 @@ def mac(program: TextEdit) -> Mac:
 
 
 @pytest.fixture
-async def control(mac: Mac) -> AsyncIterator[Control]:
+async def control(mac: Mac) -> AsyncIterator[AccessibilityController]:
     async def service(_: str) -> Screen:
         return Screen()
 
-    found = NativeTree(Worker("a program's tree", lambda: Ax(mac)), service)
+    found = NativeTreeService(ThreadWorker("a program's tree", lambda: AxProvider(mac)), service)
     yield found
     await found.close()
 
 
-async def element(control: Control, role: str, text: str = "") -> Element:
+async def element(control: AccessibilityController, role: str, text: str = "") -> Element:
     return next(e for e in (await control.tree(full=True)).elements if (e.role, e.text) == (role, text))
 
 
-async def test_each_object_is_read_by_one_call(control: Control, mac: Mac) -> None:
+async def test_each_object_is_read_by_one_call(control: AccessibilityController, mac: Mac) -> None:
     tree = await control.tree()
     assert [(e.role, e.text) for e in tree.elements] == [
         *(("check box", "bold"), ("text", ""), ("password", ""), ("slider", "size"), ("button", "far below")),
@@ -151,7 +151,7 @@ async def test_each_object_is_read_by_one_call(control: Control, mac: Mac) -> No
     assert (tree.focused.automation_id, tree.focused.value) == ("First Text View", "eins")
 
 
-async def test_values_states_and_places(control: Control) -> None:
+async def test_values_states_and_places(control: AccessibilityController) -> None:
     size, far, off = [
         await element(control, *it) for it in (("slider", "size"), ("button", "far below"), ("button", "Undo"))
     ]
@@ -161,19 +161,21 @@ async def test_values_states_and_places(control: Control) -> None:
     assert "disabled" in off.states
 
 
-async def test_a_password_is_never_read(control: Control) -> None:
+async def test_a_password_is_never_read(control: AccessibilityController) -> None:
     secret = await element(control, "password")
     assert secret.value is None
     assert await control.read_text(secret) is None
 
 
-async def test_an_action_that_the_program_refuses_is_no_success(control: Control, program: TextEdit) -> None:
+async def test_an_action_that_the_program_refuses_is_no_success(
+    control: AccessibilityController, program: TextEdit
+) -> None:
     assert await control.press(await element(control, "check box", "bold")) == "AXPress"
     assert program.bold.did == ["AXPress"]
     assert await control.press(await element(control, "button", "Undo")) is None
 
 
-async def test_text_and_numbers_are_set_by_value_and_read_back(control: Control) -> None:
+async def test_text_and_numbers_are_set_by_value_and_read_back(control: AccessibilityController) -> None:
     page, size = await element(control, "text"), await element(control, "slider", "size")
     assert await control.set_text(page, "漢字 😀")
     assert await control.read_text(page) == "漢字 😀"
@@ -181,7 +183,7 @@ async def test_text_and_numbers_are_set_by_value_and_read_back(control: Control)
     assert await control.number(size) == 24
 
 
-async def test_what_is_gone_is_refused(control: Control, program: TextEdit) -> None:
+async def test_what_is_gone_is_refused(control: AccessibilityController, program: TextEdit) -> None:
     bold = await element(control, "check box", "bold")
     program.bold.gone = True
     assert await control.refresh(bold) is None
@@ -189,7 +191,7 @@ async def test_what_is_gone_is_refused(control: Control, program: TextEdit) -> N
         await control.press(bold)
 
 
-async def test_a_long_tree_is_cut_and_says_so(control: Control, program: TextEdit, mac: Mac) -> None:
+async def test_a_long_tree_is_cut_and_says_so(control: AccessibilityController, program: TextEdit, mac: Mac) -> None:
     mac.window.attributes["AXChildren"] = [Thing("AXButton", AXTitle=f"row {number}") for number in range(3000)]
     tree = await control.tree(budget=20)
     assert (len(tree.elements), tree.truncated) == (20, True)
@@ -197,7 +199,7 @@ async def test_a_long_tree_is_cut_and_says_so(control: Control, program: TextEdi
 
 
 async def test_a_program_that_hangs_does_not_hang_us(
-    control: Control, program: TextEdit, stuck: threading.Event
+    control: AccessibilityController, program: TextEdit, stuck: threading.Event
 ) -> None:
     program.bold.hangs = stuck
     with pytest.raises(Downstream, match="has not answered"):
@@ -208,4 +210,4 @@ async def test_a_program_that_hangs_does_not_hang_us(
 
 def test_elsewhere_it_says_that_it_is_for_macos() -> None:
     with pytest.raises(ToolUnavailable, match="AXUIElement is a part of macOS"):
-        begin()
+        open_ax_provider()

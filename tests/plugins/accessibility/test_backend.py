@@ -11,11 +11,11 @@ import pytest
 
 import handrail
 from handrail import BackendUnavailable, Desktop, Downstream, Session, ToolUnavailable
-from handrail.testing.backends import Surroundings
-from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost
-from handrail_accessibility.atspi.service import AtSpi
+from handrail.testing.backend_contract import FakeBackendContext
+from handrail_accessibility.atspi.bus import DBUS_DAEMON, AccessibilityBus, BusLost
+from handrail_accessibility.atspi.service import AtSpiService
 from handrail_accessibility.backend import AccessibilityBackend
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Launch, shows, until, yes
 from .published import BUTTON, Published, Thing
@@ -31,7 +31,7 @@ async def test_the_backend_sees_by_the_tree(session: Session, launch: Launch) ->
 
 
 async def test_a_look_that_was_cut_off_gets_further_the_next_time(
-    session: Session, control: Control, launch: Launch, published: Published
+    session: Session, control: AccessibilityController, launch: Launch, published: Published
 ) -> None:
     for number in range(450):
         published.show(f"/button{number}", Thing(BUTTON, f"button {number}"))
@@ -46,8 +46,8 @@ async def test_a_look_that_was_cut_off_gets_further_the_next_time(
     await until(further, "more of the window")
 
 
-async def test_the_service_is_all_that_tools_and_other_plugins_ask_of_it(control: Control) -> None:
-    assert isinstance(control, Control)
+async def test_the_service_is_all_that_tools_and_other_plugins_ask_of_it(control: AccessibilityController) -> None:
+    assert isinstance(control, AccessibilityController)
 
 
 async def test_its_tools_are_shown_with_it(session: Session) -> None:
@@ -63,24 +63,24 @@ async def no_service(capability: str) -> None:
 
 
 async def test_a_desktop_without_a_session_bus_says_so() -> None:
-    service = AtSpi(Desktop("bare", ":0"), no_service)
+    service = AtSpiService(Desktop("bare", ":0"), no_service)
     with pytest.raises(ToolUnavailable, match="no session bus"):
         await service.tree()
 
 
 async def test_a_session_bus_that_is_not_there_says_so(tmp_path: Path) -> None:
     address = f"unix:path={tmp_path}/nothing"
-    service = AtSpi(Desktop("bare", ":0", {"DBUS_SESSION_BUS_ADDRESS": address}), no_service)
+    service = AtSpiService(Desktop("bare", ":0", {"DBUS_SESSION_BUS_ADDRESS": address}), no_service)
     with pytest.raises(Downstream, match="cannot be reached"):
         await service.titles()
 
 
 async def test_the_backend_is_unavailable_where_there_is_no_bus() -> None:
-    class Context(Surroundings):
+    class Context(FakeBackendContext):
         desktop = Desktop("bare", ":0")
 
-        async def service(self, capability: str) -> AtSpi:
-            return AtSpi(self.desktop, no_service)
+        async def service(self, capability: str) -> AtSpiService:
+            return AtSpiService(self.desktop, no_service)
 
     with pytest.raises(BackendUnavailable, match="no session bus"):
         await AccessibilityBackend().open(Context())
@@ -89,10 +89,10 @@ async def test_the_backend_is_unavailable_where_there_is_no_bus() -> None:
 async def test_a_bus_that_dies_is_said_and_then_found_again(tmp_path: Path) -> None:
     async with handrail.open(desktop="private", confirm=yes, cwd=tmp_path, backend="accessibility") as session:
         desktop = await session.desktop()
-        control: Control = await session.service("accessibility")
+        control: AccessibilityController = await session.service("accessibility")
         assert await control.titles() == ()
-        bus = await Bus.connect(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
-        (daemon,) = await bus.call(*DBUS, "GetConnectionUnixProcessID", "s", ["org.freedesktop.DBus"])
+        bus = await AccessibilityBus.connect(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
+        (daemon,) = await bus.call(*DBUS_DAEMON, "GetConnectionUnixProcessID", "s", ["org.freedesktop.DBus"])
         os.kill(daemon, signal.SIGKILL)
         await until(lambda: gone(bus), "the bus to end")
         await bus.close()
@@ -103,24 +103,24 @@ async def test_a_bus_that_dies_is_said_and_then_found_again(tmp_path: Path) -> N
 async def test_a_call_on_a_bus_that_has_died_says_so(tmp_path: Path) -> None:
     async with handrail.open(desktop="private", confirm=yes, cwd=tmp_path, backend="accessibility") as session:
         desktop = await session.desktop()
-        bus = await Bus.connect(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
-        (daemon,) = await bus.call(*DBUS, "GetConnectionUnixProcessID", "s", ["org.freedesktop.DBus"])
+        bus = await AccessibilityBus.connect(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
+        (daemon,) = await bus.call(*DBUS_DAEMON, "GetConnectionUnixProcessID", "s", ["org.freedesktop.DBus"])
         os.kill(daemon, signal.SIGKILL)
         with pytest.raises(BusLost, match="has ended"):
             await until(lambda: calls(bus), "the bus to end")
         await bus.close()
 
 
-async def calls(bus: Bus) -> bool:
-    await bus.call(*DBUS, "GetId")
+async def calls(bus: AccessibilityBus) -> bool:
+    await bus.call(*DBUS_DAEMON, "GetId")
     return False
 
 
-async def gone(bus: Bus) -> bool:
+async def gone(bus: AccessibilityBus) -> bool:
     return not bus.alive
 
 
-async def answers(control: Control) -> bool:
+async def answers(control: AccessibilityController) -> bool:
     try:
         await control.titles()
     except Downstream:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost, CallFailed
+from handrail_accessibility.atspi.bus import DBUS_DAEMON, AccessibilityBus, BusLost, CallFailed
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ async def test_a_bus_that_ends_is_lost_for_every_call_and_reported_by_nothing_el
     reported: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
     assert daemon.stdout is not None
-    bus = await Bus._open(daemon.stdout.readline().strip(), "session bus")
-    await bus.call(*DBUS, "GetId")
+    bus = await AccessibilityBus._open(daemon.stdout.readline().strip(), "session bus")
+    await bus.call(*DBUS_DAEMON, "GetId")
     daemon.kill()
     daemon.wait()
     # Nothing is awaited between the end and these calls: they find out by themselves.
-    failures = await asyncio.gather(*(bus.call(*DBUS, "GetId") for _ in range(4)), return_exceptions=True)
+    failures = await asyncio.gather(*(bus.call(*DBUS_DAEMON, "GetId") for _ in range(4)), return_exceptions=True)
     assert [type(failure) for failure in failures] == [BusLost] * 4
     await bus.close()
     del failures, bus
@@ -43,10 +43,11 @@ async def test_a_bus_that_ends_is_lost_for_every_call_and_reported_by_nothing_el
 
 async def test_more_than_the_kernel_takes_at_once_is_sent_when_it_can_be(daemon: subprocess.Popen[str]) -> None:
     assert daemon.stdout is not None
-    bus = await Bus._open(daemon.stdout.readline().strip(), "session bus")
+    bus = await AccessibilityBus._open(daemon.stdout.readline().strip(), "session bus")
     daemon.send_signal(signal.SIGSTOP)
     asked = [
-        asyncio.ensure_future(bus.call(*DBUS, "GetNameOwner", "s", ["x" * 1_000_000], timeout=60)) for _ in range(3)
+        asyncio.ensure_future(bus.call(*DBUS_DAEMON, "GetNameOwner", "s", ["x" * 1_000_000], timeout=60))
+        for _ in range(3)
     ]
     # Each has been made, and the kernel's buffer is full.
     for _ in range(20):

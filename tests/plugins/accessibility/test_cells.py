@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Drawn, Launch, Use, begin, until
 
@@ -35,7 +35,7 @@ def sheet_text(cells: dict[str, str]) -> str:
     return SHEET.format(rows=rows)
 
 
-async def cells(control: Control) -> dict[str, str]:
+async def cells(control: AccessibilityController) -> dict[str, str]:
     """Return all filled cells of the active window's sheet."""
     shown = (await control.tree(full=True, budget=2_000, deadline=30)).elements
     return {element.text: element.value for element in shown if element.role == "cell" and element.value}
@@ -58,7 +58,7 @@ async def test_a_cell_of_gtk_is_refused(session: Session, launch: Launch, use: U
 
 
 async def test_a_cell_of_qt_is_refused_and_written_in_the_way_that_the_refusal_names(
-    session: Session, control: Control, launch: Launch, use: Use
+    session: Session, control: AccessibilityController, launch: Launch, use: Use
 ) -> None:
     await launch(sys.executable, QT_FORM, title="Qt form")
     for value in ("x", ""):
@@ -80,7 +80,7 @@ async def test_a_cell_of_qt_is_refused_and_written_in_the_way_that_the_refusal_n
 
 @pytest.fixture(scope="module")
 async def calc(
-    control: Control, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    control: AccessibilityController, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[None]:
     """LibreOffice Calc with a sheet that has four filled cells."""
     folder = tmp_path_factory.mktemp("calc")
@@ -104,7 +104,7 @@ async def calc(
     [("D3", "set_value", "x"), ("D3", "set_value", ""), ("D3", "type", "x"), ("E5", "set_value", "")],
 )
 async def test_a_cell_of_a_sheet_is_refused_and_the_whole_sheet_is_as_before(
-    session: Session, control: Control, calc: None, use: Use, cell: str, action: str, value: str
+    session: Session, control: AccessibilityController, calc: None, use: Use, cell: str, action: str, value: str
 ) -> None:
     before = await use(action="read", element_name=cell)
     error = await refused(session, "execute_accessible", action=action, element_name=cell, value=value)
@@ -119,7 +119,7 @@ async def test_a_cell_of_a_sheet_is_refused_and_the_whole_sheet_is_as_before(
 
 @pytest.mark.parametrize("text", ["x", ""])
 async def test_no_text_is_replaced_while_a_sheet_has_the_focus(
-    session: Session, control: Control, calc: None, use: Use, text: str
+    session: Session, control: AccessibilityController, calc: None, use: Use, text: str
 ) -> None:
     clicked = await use(action="click", element_name="D3")
     for where in ({}, {"element_id": clicked["element_id"]}):
@@ -129,7 +129,7 @@ async def test_no_text_is_replaced_while_a_sheet_has_the_focus(
 
 
 async def test_a_cell_that_is_being_edited_is_no_text_field_either(
-    session: Session, control: Control, calc: None, use: Use
+    session: Session, control: AccessibilityController, calc: None, use: Use
 ) -> None:
     await use(action="click", element_name="B2")
     await session.call("execute_gui", {"action": "press_key", "key": "f2"})
@@ -139,7 +139,7 @@ async def test_a_cell_that_is_being_edited_is_no_text_field_either(
 
 
 async def test_a_cell_is_written_in_the_way_that_the_refusal_names(
-    session: Session, control: Control, calc: None, use: Use
+    session: Session, control: AccessibilityController, calc: None, use: Use
 ) -> None:
     await use(action="click", element_name="C7")
     assert (await session.call("execute_gui", {"action": "type", "text": "seven"})).ok

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Launch, Use, empty, until
 from .published import BUTTON, ENTRY, LABEL, Published, Thing
@@ -35,7 +35,9 @@ async def test_an_id_of_a_closed_window_is_stale(session: Session, launch: Launc
     assert result["error"]["code"] == "stale_element"
 
 
-async def test_another_run_of_a_program_has_other_ids(session: Session, control: Control, launch: Launch) -> None:
+async def test_another_run_of_a_program_has_other_ids(
+    session: Session, control: AccessibilityController, launch: Launch
+) -> None:
     first = await launch("galculator", title="galculator")
     before = await ids(session)
     first.kill()
@@ -81,7 +83,7 @@ async def test_a_stale_id_is_answered_with_what_looks_like_it_now(
 
 
 async def test_content_that_changes_is_the_same_element(
-    session: Session, control: Control, published: Published
+    session: Session, control: AccessibilityController, published: Published
 ) -> None:
     published.show("/clock", Thing(LABEL, "12:00"))
     (before,) = (await control.tree(window="Published", full=True)).elements
@@ -92,7 +94,9 @@ async def test_content_that_changes_is_the_same_element(
     assert after.fingerprint == before.fingerprint
 
 
-async def test_an_element_that_is_gone_refreshes_to_nothing(control: Control, published: Published) -> None:
+async def test_an_element_that_is_gone_refreshes_to_nothing(
+    control: AccessibilityController, published: Published
+) -> None:
     published.show("/button", Thing(BUTTON, "Go"))
     (button,) = (await control.tree(window="Published")).elements
     assert await control.refresh(button) is not None

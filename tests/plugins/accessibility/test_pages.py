@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Use, begin, shows, until
 
@@ -29,7 +29,10 @@ ROW = '<tr><td>row {n}<td><a href="#{n}">link {n}</a><td><button>button {n}</but
 
 @pytest.fixture(scope="module")
 async def page(
-    session: Session, control: Control, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    session: Session,
+    control: AccessibilityController,
+    environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[None]:
     folder = tmp_path_factory.mktemp("chromium")
     file = folder / "long.html"
@@ -98,7 +101,7 @@ async def test_fields_of_a_page_are_found_by_their_label_and_written(session: Se
 
 
 async def test_a_field_that_can_only_be_read_is_not_disabled_and_can_be_clicked(
-    page: None, session: Session, control: Control
+    page: None, session: Session, control: AccessibilityController
 ) -> None:
     day = next(e for e in await loaded(session) if e["role"] == "textbox" or e["text"] == "Day")
     assert "readonly" in day["states"]

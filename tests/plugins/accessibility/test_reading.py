@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from handrail import NotFound, Session
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Launch, begin, until
 from .published import BUTTON, EDITABLE, ENTRY, FOCUSED, LABEL, LIST, PANEL, PASSWORD, SHOWING, USABLE, Published, Thing
@@ -88,7 +88,7 @@ async def test_a_depth_leaves_out_what_is_deeper(session: Session, launch: Launc
     assert 0 < shallow["element_count"] < deep["element_count"]
 
 
-async def test_a_budget_that_is_too_small_is_said(control: Control, launch: Launch) -> None:
+async def test_a_budget_that_is_too_small_is_said(control: AccessibilityController, launch: Launch) -> None:
     await launch("galculator", title="galculator")
     tree = await control.tree(budget=5)
     assert len(tree.elements) == 5
@@ -120,7 +120,9 @@ async def test_an_empty_desktop_is_said_and_is_no_error(session: Session) -> Non
     assert "there is no window" in seen["note"]
 
 
-async def test_a_program_that_hangs_does_not_hold_up_the_others(control: Control, launch: Launch) -> None:
+async def test_a_program_that_hangs_does_not_hold_up_the_others(
+    control: AccessibilityController, launch: Launch
+) -> None:
     hung = await launch("mousepad", title="Mousepad")
     await launch("galculator", title="galculator")
     hung.send_signal(signal.SIGSTOP)
@@ -146,7 +148,7 @@ async def test_a_window_of_a_program_that_hangs_is_an_error_that_says_so(session
 
 
 async def test_a_program_that_hangs_while_it_is_read_ends_with_the_deadline(
-    control: Control, launch: Launch, published: Published
+    control: AccessibilityController, launch: Launch, published: Published
 ) -> None:
     for number in range(200):
         published.show(f"/button{number}", Thing(BUTTON, f"button {number}"))
@@ -158,7 +160,9 @@ async def test_a_program_that_hangs_while_it_is_read_ends_with_the_deadline(
     assert "deadline" in tree.note
 
 
-async def test_the_focus_is_found_among_any_number_of_things(control: Control, published: Published) -> None:
+async def test_the_focus_is_found_among_any_number_of_things(
+    control: AccessibilityController, published: Published
+) -> None:
     for panel in range(3):
         inside = {f"/button{panel}x{number}": Thing(BUTTON, f"button {number}") for number in range(200)}
         published.things |= inside
@@ -169,7 +173,9 @@ async def test_the_focus_is_found_among_any_number_of_things(control: Control, p
     assert (found.role, found.text) == ("text", "field")
 
 
-async def test_of_a_pane_and_the_text_in_it_the_text_has_the_focus(control: Control, published: Published) -> None:
+async def test_of_a_pane_and_the_text_in_it_the_text_has_the_focus(
+    control: AccessibilityController, published: Published
+) -> None:
     published.things["/field"] = Thing(ENTRY, "field", states=USABLE | {FOCUSED, EDITABLE})
     published.show("/pane", Thing(PANEL, "", children=["/field"], states=USABLE | {FOCUSED}))
     found = await control.focused()
@@ -178,7 +184,7 @@ async def test_of_a_pane_and_the_text_in_it_the_text_has_the_focus(control: Cont
 
 
 async def test_a_program_that_is_slow_to_answer_is_asked_again_for_its_focus(
-    control: Control, published: Published
+    control: AccessibilityController, published: Published
 ) -> None:
     published.show("/field", Thing(ENTRY, "field", states=USABLE | {FOCUSED}))
     assert await control.focused() is not None
@@ -200,7 +206,7 @@ async def test_a_program_that_is_slow_to_answer_is_asked_again_for_its_focus(
     assert found.text == "field"
 
 
-async def test_a_list_without_end_is_cut(control: Control, published: Published) -> None:
+async def test_a_list_without_end_is_cut(control: AccessibilityController, published: Published) -> None:
     published.show("/item", Thing(BUTTON, "item"))
     published.show("/list", Thing(LIST, "endless", children=["/item"], child_count=2_147_483_647))
     began = perf_counter()
@@ -210,7 +216,9 @@ async def test_a_list_without_end_is_cut(control: Control, published: Published)
     assert any(element.text == "item" for element in tree.elements)
 
 
-async def test_a_password_is_never_read(session: Session, control: Control, published: Published) -> None:
+async def test_a_password_is_never_read(
+    session: Session, control: AccessibilityController, published: Published
+) -> None:
     field = Thing(PASSWORD, "Password", text="hunter2", interfaces=("Accessible", "Component", "Text", "EditableText"))
     published.show("/secret", field)
     seen = await look(session)
@@ -224,7 +232,9 @@ async def test_a_password_is_never_read(session: Session, control: Control, publ
     assert ("/secret", "GetText") not in published.asked
 
 
-async def test_what_does_not_show_is_not_asked_for_its_place(control: Control, published: Published) -> None:
+async def test_what_does_not_show_is_not_asked_for_its_place(
+    control: AccessibilityController, published: Published
+) -> None:
     published.show("/shown", Thing(BUTTON, "shown"))
     published.show("/hidden", Thing(BUTTON, "hidden", states=USABLE - {SHOWING}))
     tree = await control.tree(window="Published")
@@ -233,13 +243,15 @@ async def test_what_does_not_show_is_not_asked_for_its_place(control: Control, p
     assert ("/hidden", "GetExtents") not in published.asked
 
 
-async def test_a_window_without_a_cache_is_walked(control: Control, published: Published) -> None:
+async def test_a_window_without_a_cache_is_walked(control: AccessibilityController, published: Published) -> None:
     published.show("/name", Thing(ENTRY, "Name", text="Ada", interfaces=("Accessible", "Component", "Text")))
     tree = await control.tree(window="Published")
     assert [(element.role, element.text, element.value) for element in tree.elements] == [("text", "Name", "Ada")]
 
 
-async def test_the_fingerprint_is_equal_until_something_changes(control: Control, published: Published) -> None:
+async def test_the_fingerprint_is_equal_until_something_changes(
+    control: AccessibilityController, published: Published
+) -> None:
     published.show("/button", Thing(BUTTON, "Go"))
     before = await control.glance()
     assert (await control.glance()).fingerprint == before.fingerprint
@@ -247,6 +259,6 @@ async def test_the_fingerprint_is_equal_until_something_changes(control: Control
     assert (await control.glance()).fingerprint != before.fingerprint
 
 
-async def test_a_window_that_no_one_has_is_not_found(control: Control) -> None:
+async def test_a_window_that_no_one_has_is_not_found(control: AccessibilityController) -> None:
     with pytest.raises(NotFound, match="there is no window"):
         await control.tree(window="anything")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from handrail import Element
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Launch, shows, until
 from .published import EDITABLE, ENTRY, FIELD, USABLE, Published, Thing
@@ -13,11 +13,11 @@ from .published import EDITABLE, ENTRY, FIELD, USABLE, Published, Thing
 pytestmark = pytest.mark.anyio
 
 
-async def editor(control: Control) -> Element:
+async def editor(control: AccessibilityController) -> Element:
     return next(e for e in (await control.tree(window="Mousepad")).elements if e.role == "text")
 
 
-async def test_text_is_inserted_at_the_caret(control: Control, launch: Launch) -> None:
+async def test_text_is_inserted_at_the_caret(control: AccessibilityController, launch: Launch) -> None:
     await launch("mousepad", title="Mousepad")
     text = await editor(control)
     assert await control.insert_text(text, "漢字 😀, ")
@@ -34,7 +34,7 @@ async def test_text_is_inserted_at_the_caret(control: Control, launch: Launch) -
     ],
 )
 async def test_a_text_that_may_be_there_counts_as_taken_so_that_it_is_not_written_twice(
-    control: Control, published: Published, taken: Callable[[str], str], left: str, there: bool
+    control: AccessibilityController, published: Published, taken: Callable[[str], str], left: str, there: bool
 ) -> None:
     field = Thing(ENTRY, "Name", states=USABLE | {EDITABLE}, interfaces=FIELD, taken=taken)
     published.show("/name", field)
@@ -44,7 +44,7 @@ async def test_a_text_that_may_be_there_counts_as_taken_so_that_it_is_not_writte
     assert field.text == left
 
 
-async def test_a_label_takes_no_text(control: Control, launch: Launch) -> None:
+async def test_a_label_takes_no_text(control: AccessibilityController, launch: Launch) -> None:
     await launch("galculator", title="galculator")
     key = next(e for e in (await control.tree()).elements if e.text == "8")
     assert not await control.insert_text(key, "x")

@@ -14,9 +14,15 @@ import pytest
 
 import handrail
 from handrail import Element, Rect, Session, Window
-from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, told_apart, windows_of
-from handrail_accessibility.atspi.toolkits import Toolkit
-from handrail_accessibility.control import Control
+from handrail_accessibility.atspi.coordinate_transform import (
+    IDENTITY_TRANSFORM,
+    CoordinateTransform,
+    compute_transform,
+    disambiguate_window,
+    find_process_windows,
+)
+from handrail_accessibility.atspi.toolkits import ToolkitInfo
+from handrail_accessibility.protocol import AccessibilityController
 
 from .conftest import Drawn, Launch, Use, begin, lacks, until, yes
 
@@ -231,7 +237,7 @@ def usable(element: Element, screen: Rect) -> bool:
     return bool(element.text and shows and acted_on)
 
 
-async def look_at_all(session: Session, control: Control) -> str:
+async def look_at_all(session: Session, control: AccessibilityController) -> str:
     """The text of a look at the active window, once that names everything in it that can be used."""
     screen = (await (await session.service("screen")).monitors())[0]
     seen = await observe(session, max_elements=1000)
@@ -242,7 +248,7 @@ async def look_at_all(session: Session, control: Control) -> str:
 
 
 async def test_a_window_is_told_in_few_words_and_nothing_that_can_be_used_is_left_out(
-    session: Session, control: Control, environment: dict[str, str], sheet: None, tmp_path: Path
+    session: Session, control: AccessibilityController, environment: dict[str, str], sheet: None, tmp_path: Path
 ) -> None:
     await until(Drawn(control, "Calc"), "the sheet")
     sizes = {"calc": len(await look_at_all(session, control))}
@@ -346,25 +352,29 @@ async def large(session: Session, tmp_path_factory: Any) -> AsyncIterator[tuple[
 @pytest.mark.parametrize(
     ("real", "told", "relative", "wanted"),
     [
-        pytest.param(Rect(10, 20, 800, 600), Rect(10, 20, 800, 600), False, AS_TOLD, id="as-told"),
-        pytest.param(Rect(9, 30, 800, 600), Rect(8, 10, 802, 622), False, AS_TOLD, id="decorated"),
-        pytest.param(Rect(100, 60, 800, 600), Rect(50, 20, 400, 310), False, Placing(2.0), id="twice"),
-        pytest.param(Rect(100, 60, 900, 750), Rect(66, 40, 600, 500), False, Placing(1.5), id="half-more"),
-        pytest.param(Rect(40, 50, 810, 610), Rect(0, 0, 800, 600), True, Placing(1.0, 45, 55), id="from-its-corner"),
-        pytest.param(Rect(-1880, 50, 1610, 1210), Rect(0, 0, 800, 600), True, Placing(2.0, -1875, 55), id="both"),
-        pytest.param(None, Rect(0, 0, 800, 600), True, AS_TOLD, id="no-window"),
+        pytest.param(Rect(10, 20, 800, 600), Rect(10, 20, 800, 600), False, IDENTITY_TRANSFORM, id="as-told"),
+        pytest.param(Rect(9, 30, 800, 600), Rect(8, 10, 802, 622), False, IDENTITY_TRANSFORM, id="decorated"),
+        pytest.param(Rect(100, 60, 800, 600), Rect(50, 20, 400, 310), False, CoordinateTransform(2.0), id="twice"),
+        pytest.param(Rect(100, 60, 900, 750), Rect(66, 40, 600, 500), False, CoordinateTransform(1.5), id="half-more"),
+        pytest.param(
+            Rect(40, 50, 810, 610), Rect(0, 0, 800, 600), True, CoordinateTransform(1.0, 45, 55), id="from-its-corner"
+        ),
+        pytest.param(
+            Rect(-1880, 50, 1610, 1210), Rect(0, 0, 800, 600), True, CoordinateTransform(2.0, -1875, 55), id="both"
+        ),
+        pytest.param(None, Rect(0, 0, 800, 600), True, IDENTITY_TRANSFORM, id="no-window"),
     ],
 )
 def test_what_is_wrong_with_places_is_found_by_the_window(
-    real: Rect | None, told: Rect, relative: bool, wanted: Placing
+    real: Rect | None, told: Rect, relative: bool, wanted: CoordinateTransform
 ) -> None:
-    assert placing(real, told, relative=relative) == wanted
+    assert compute_transform(real, told, relative=relative) == wanted
 
 
 def test_a_pane_that_tells_another_place_than_what_it_fills_is_put_right() -> None:
-    twice = Placing(2.0)
-    assert AS_TOLD.inside(Rect(0, 21, 100, 50), Rect(0, 48, 100, 50)) == Placing(1.0, 0, 27)
-    assert twice.inside(Rect(28, 306, 1224, 466), Rect(14, 153, 612, 233)) == AS_TOLD
+    twice = CoordinateTransform(2.0)
+    assert IDENTITY_TRANSFORM.inside(Rect(0, 21, 100, 50), Rect(0, 48, 100, 50)) == CoordinateTransform(1.0, 0, 27)
+    assert twice.inside(Rect(28, 306, 1224, 466), Rect(14, 153, 612, 233)) == IDENTITY_TRANSFORM
     assert twice.inside(Rect(14, 200, 612, 100), Rect(14, 153, 612, 233)) == twice
 
 
@@ -372,24 +382,24 @@ def test_a_window_is_known_by_process_and_title() -> None:
     rect = Rect(0, 0, 10, 10)
     one, two = Window("0x1", "Page", "p", 7, rect), Window("0x2", "Other", "p", 7, rect)
     front = Window("0x3", "Save Changes", "p", 7, rect, active=True)
-    assert windows_of([one, two], pid=7, title="Page", active=True) == [one]
-    assert windows_of([one, two], pid=7, title="neither", active=True) == [one, two]
-    assert windows_of([one], pid=7, title="an older title", active=False) == [one]
-    assert windows_of([front, one], pid=7, title="Question", active=True) == [front]
-    assert windows_of([one], pid=8, title="Page", active=True) == []
+    assert find_process_windows([one, two], pid=7, title="Page", active=True) == [one]
+    assert find_process_windows([one, two], pid=7, title="neither", active=True) == [one, two]
+    assert find_process_windows([one], pid=7, title="an older title", active=False) == [one]
+    assert find_process_windows([front, one], pid=7, title="Question", active=True) == [front]
+    assert find_process_windows([one], pid=8, title="Page", active=True) == []
 
 
 def test_windows_of_one_title_are_told_apart_by_their_places() -> None:
     left = Window("0x1", "Page", "p", 7, Rect(0, 0, 400, 300))
     right = Window("0x2", "Page", "p", 7, Rect(20, 20, 400, 300), active=True)
     both = [left, right]
-    assert told_apart(both, place=Rect(20, 20, 400, 300), active=False) is right
+    assert disambiguate_window(both, place=Rect(20, 20, 400, 300), active=False) is right
     shadow = Rect(-26, -23, 452, 352)
-    assert told_apart(both, place=shadow, active=True) is left
+    assert disambiguate_window(both, place=shadow, active=True) is left
     half = Rect(10, 10, 200, 150)
-    assert told_apart(both, place=half, active=True) is right
-    assert told_apart(both, place=None, active=False) is left
-    assert told_apart([left, left], place=left.rect, active=False) is None
+    assert disambiguate_window(both, place=half, active=True) is right
+    assert disambiguate_window(both, place=None, active=False) is left
+    assert disambiguate_window([left, left], place=left.rect, active=False) is None
 
 
 @pytest.mark.parametrize(
@@ -403,5 +413,5 @@ def test_windows_of_one_title_are_told_apart_by_their_places() -> None:
     ],
 )
 def test_names_that_gtk_4_makes_up_are_left_out(told: str, known: str) -> None:
-    assert Toolkit("GTK", "4.8.3").name_of(told) == known
-    assert Toolkit("gtk", "3.24.38").name_of(told) == told
+    assert ToolkitInfo("GTK", "4.8.3").name_of(told) == known
+    assert ToolkitInfo("gtk", "3.24.38").name_of(told) == told

@@ -11,11 +11,11 @@ import pytest
 from tests.plugins.accessibility.told_uia import Gone, Thing, World
 
 from handrail import AmbiguousElement, Downstream, Element, NotFound, Rect, StaleElement, Window
-from handrail.desktops.worker import Worker
-from handrail_accessibility.control import Control
-from handrail_accessibility.native.service import NativeTree, choose
-from handrail_accessibility.uia.provider import Uia
-from handrail_accessibility.uia.reading import Property
+from handrail.desktop.thread_worker import ThreadWorker
+from handrail_accessibility.native.service import NativeTreeService, find_window
+from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.uia.properties import UiaProperty
+from handrail_accessibility.uia.provider import UiaProvider
 
 WINDOW = Window("0x2a", "notes.txt - Notepad", "notepad.exe", 77, Rect(0, 0, 800, 600), active=True)
 OTHER = Window("0x2b", "Long list", "list.exe", 78, Rect(0, 0, 800, 600))
@@ -30,10 +30,10 @@ class Value:
 
     @property
     def CurrentValue(self) -> str:  # noqa: N802 - the interface's own name
-        return str(self.thing.properties[Property.VALUE])
+        return str(self.thing.properties[UiaProperty.VALUE])
 
     def SetValue(self, text: str) -> None:  # noqa: N802 - the interface's own name
-        self.thing.properties[Property.VALUE] = text
+        self.thing.properties[UiaProperty.VALUE] = text
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Switch:
     thing: Thing
 
     def Toggle(self) -> None:  # noqa: N802 - the interface's own name
-        self.thing.properties[Property.TOGGLED] = 1 - self.thing.properties[Property.TOGGLED]
+        self.thing.properties[UiaProperty.TOGGLED] = 1 - self.thing.properties[UiaProperty.TOGGLED]
 
 
 @dataclass(slots=True)
@@ -57,14 +57,14 @@ class Screen:
 
 
 def thing(number: int, kind: int, name: str = "", **more: Any) -> Thing:
-    told = {Property[key.upper()]: value for key, value in more.items()}
+    told = {UiaProperty[key.upper()]: value for key, value in more.items()}
     base = {
-        Property.RUNTIME_ID: (42, 77, number),
-        Property.CONTROL_TYPE: kind,
-        Property.NAME: name,
-        Property.RECTANGLE: (10.0, 20.0 * number, 100.0, 18.0),
-        Property.ENABLED: True,
-        Property.OFFSCREEN: False,
+        UiaProperty.RUNTIME_ID: (42, 77, number),
+        UiaProperty.CONTROL_TYPE: kind,
+        UiaProperty.NAME: name,
+        UiaProperty.RECTANGLE: (10.0, 20.0 * number, 100.0, 18.0),
+        UiaProperty.ENABLED: True,
+        UiaProperty.OFFSCREEN: False,
     }
     return Thing({**base, **told})
 
@@ -111,25 +111,25 @@ def world(notepad: Notepad) -> World:
 
 
 @pytest.fixture
-async def control(world: World) -> AsyncIterator[Control]:
+async def control(world: World) -> AsyncIterator[AccessibilityController]:
     screen = Screen()
 
     async def service(_: str) -> Screen:
         return screen
 
-    def begin() -> Uia:
-        return Uia(world, lambda native, number: native.GetCurrentPattern(number), Gone)
+    def begin() -> UiaProvider:
+        return UiaProvider(world, lambda native, number: native.GetCurrentPattern(number), Gone)
 
-    found = NativeTree(Worker("a program", begin), service)
+    found = NativeTreeService(ThreadWorker("a program", begin), service)
     yield found
     await found.close()
 
 
-async def element(control: Control, text: str) -> Element:
+async def element(control: AccessibilityController, text: str) -> Element:
     return next(e for e in (await control.tree(full=True)).elements if e.text == text)
 
 
-async def test_a_window_is_read_by_one_request(control: Control, world: World) -> None:
+async def test_a_window_is_read_by_one_request(control: AccessibilityController, world: World) -> None:
     tree = await control.tree()
     assert world.calls == 1
     assert [(e.role, e.text) for e in tree.elements] == [
@@ -145,7 +145,7 @@ async def test_a_window_is_read_by_one_request(control: Control, world: World) -
     assert tree.focused.automation_id == "RichEdit"
 
 
-async def test_values_states_and_actions_are_told_in_words(control: Control) -> None:
+async def test_values_states_and_actions_are_told_in_words(control: AccessibilityController) -> None:
     page, wrap, menu, off = [await element(control, name) for name in ("Text editor", "Word wrap", "File", "Undo")]
     assert (page.value, "editable" in page.states, page.rect) == ("one\r\ntwo", True, Rect(10, 60, 100, 18))
     assert "toggle" in wrap.actions
@@ -155,20 +155,20 @@ async def test_values_states_and_actions_are_told_in_words(control: Control) -> 
     assert "disabled" in off.states
 
 
-async def test_a_password_is_never_read(control: Control) -> None:
+async def test_a_password_is_never_read(control: AccessibilityController) -> None:
     secret = await element(control, "PIN")
     assert secret.value is None
     assert await control.read_text(secret) is None
 
 
-async def test_a_long_list_is_cut_at_the_budget_and_says_so(control: Control) -> None:
+async def test_a_long_list_is_cut_at_the_budget_and_says_so(control: AccessibilityController) -> None:
     tree = await control.tree(window="Long list", budget=50)
     assert len(tree.elements) == 50
     assert tree.truncated
 
 
 async def test_a_provider_too_slow_for_one_request_is_read_level_by_level(
-    control: Control, world: World, notepad: Notepad
+    control: AccessibilityController, world: World, notepad: Notepad
 ) -> None:
     slow = thing(20, 50020, "slow part")
     slow.slow = 5000.0
@@ -180,24 +180,24 @@ async def test_a_provider_too_slow_for_one_request_is_read_level_by_level(
     assert world.TransactionTimeout == 2000
 
 
-async def test_a_window_that_cannot_be_read_at_all_says_so(control: Control, world: World) -> None:
+async def test_a_window_that_cannot_be_read_at_all_says_so(control: AccessibilityController, world: World) -> None:
     world.windows[0x2A].gone = True
     tree = await control.tree()
     assert tree.elements == ()
     assert "publishes no tree" in tree.note
 
 
-async def test_text_is_set_by_value_and_read_back(control: Control) -> None:
+async def test_text_is_set_by_value_and_read_back(control: AccessibilityController) -> None:
     page = await element(control, "Text editor")
     assert await control.set_text(page, "Ergebnis — 漢字 😀")
     assert await control.read_text(page) == "Ergebnis — 漢字 😀"
 
 
-async def test_lines_end_as_everywhere_else(control: Control) -> None:
+async def test_lines_end_as_everywhere_else(control: AccessibilityController) -> None:
     assert await control.read_text(await element(control, "Text editor")) == "one\ntwo"
 
 
-async def test_a_box_is_ticked_by_its_own_action(control: Control) -> None:
+async def test_a_box_is_ticked_by_its_own_action(control: AccessibilityController) -> None:
     wrap = await element(control, "Word wrap")
     assert await control.press(wrap) == "Toggle"
     now = await control.refresh(wrap)
@@ -205,12 +205,12 @@ async def test_a_box_is_ticked_by_its_own_action(control: Control) -> None:
     assert "checked" in now.states
 
 
-async def test_what_has_no_such_action_refuses(control: Control) -> None:
+async def test_what_has_no_such_action_refuses(control: AccessibilityController) -> None:
     assert await control.press(await element(control, "Save")) is None
     assert not await control.expand(await element(control, "Save"), wanted=True)
 
 
-async def test_the_focus_goes_where_it_is_asked_to(control: Control) -> None:
+async def test_the_focus_goes_where_it_is_asked_to(control: AccessibilityController) -> None:
     wrap = await element(control, "Word wrap")
     assert await control.focus(wrap)
     focused = await control.focused()
@@ -218,7 +218,7 @@ async def test_the_focus_goes_where_it_is_asked_to(control: Control) -> None:
     assert focused.text == "Word wrap"
 
 
-async def test_an_id_of_something_that_is_gone_is_refused(control: Control, notepad: Notepad) -> None:
+async def test_an_id_of_something_that_is_gone_is_refused(control: AccessibilityController, notepad: Notepad) -> None:
     save = await element(control, "Save")
     notepad.save.gone = True
     assert await control.refresh(save) is None
@@ -227,15 +227,15 @@ async def test_an_id_of_something_that_is_gone_is_refused(control: Control, note
 
 
 async def test_an_object_that_was_given_to_something_else_is_another_element(
-    control: Control, notepad: Notepad
+    control: AccessibilityController, notepad: Notepad
 ) -> None:
     save = await element(control, "Save")
-    notepad.save.properties[Property.NAME] = "Delete everything"
+    notepad.save.properties[UiaProperty.NAME] = "Delete everything"
     with pytest.raises(StaleElement):
         await control.press(save)
 
 
-async def test_windows_are_named_by_a_part_of_their_title(control: Control) -> None:
+async def test_windows_are_named_by_a_part_of_their_title(control: AccessibilityController) -> None:
     assert (await control.tree(window="notes")).window == WINDOW.title
     with pytest.raises(NotFound, match="'Long list'"):
         await control.tree(window="absent")
@@ -244,15 +244,15 @@ async def test_windows_are_named_by_a_part_of_their_title(control: Control) -> N
 def test_a_title_that_fits_several_windows_is_refused_with_them() -> None:
     both = [replace(WINDOW, active=False), OTHER]
     with pytest.raises(AmbiguousElement, match="2 windows fit 'o'"):
-        choose(both, "o")
+        find_window(both, "o")
 
 
-async def test_a_query_keeps_what_holds_it(control: Control) -> None:
+async def test_a_query_keeps_what_holds_it(control: AccessibilityController) -> None:
     assert [e.text for e in (await control.tree(query="wrap")).elements] == ["Word wrap"]
 
 
 async def test_a_provider_that_hangs_does_not_hang_us(
-    control: Control, notepad: Notepad, stuck: threading.Event
+    control: AccessibilityController, notepad: Notepad, stuck: threading.Event
 ) -> None:
     notepad.save.hangs = stuck
     with pytest.raises(Downstream, match="has not answered"):

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from handrail_accessibility.uia.interfaces import CacheRequest, Elements, UiaElement
-from handrail_accessibility.uia.reading import Property
+from handrail_accessibility.uia.interfaces import UiaCacheRequest, UiaElement, UiaElementArray
+from handrail_accessibility.uia.properties import UiaProperty
 
 CHILDREN, DESCENDANTS = 2, 4
 
@@ -27,7 +27,7 @@ class Gone(Exception):
 class Thing:
     """An object of a program, and how its provider behaves. `slow`: it takes as many milliseconds. `hangs`: it answers once that is set."""
 
-    properties: dict[Property, Any]
+    properties: dict[UiaProperty, Any]
     children: list[Thing] = field(default_factory=list["Thing"])
     patterns: dict[int, Any] = field(default_factory=dict[int, Any])
     slow: float = 0.0
@@ -71,7 +71,7 @@ class Told:
     cache: Mapping[int, Any] = field(default_factory=dict[int, Any])
     cached: tuple[Told, ...] | None = None
 
-    def BuildUpdatedCache(self, request: CacheRequest, /) -> UiaElement:
+    def BuildUpdatedCache(self, request: UiaCacheRequest, /) -> UiaElement:
         return self.world.told(self.thing, request)
 
     def GetCachedPropertyValue(self, property_id: int, /) -> Any:
@@ -79,7 +79,7 @@ class Told:
             raise AssertionError(f"property {property_id} was not asked for: it would raise on Windows")
         return self.cache[property_id]
 
-    def GetCachedChildren(self) -> Elements | None:
+    def GetCachedChildren(self) -> UiaElementArray | None:
         assert self.cached is not None, "the request did not ask for children: it would raise on Windows"
         return Several(self.cached) if self.cached else None
 
@@ -102,7 +102,7 @@ class World:
     ControlViewCondition: Any = "control view"
     calls: int = 0
 
-    def CreateCacheRequest(self) -> CacheRequest:
+    def CreateCacheRequest(self) -> UiaCacheRequest:
         return Request()
 
     def CreatePropertyCondition(self, property_id: int, value: Any, /) -> Any:
@@ -111,17 +111,17 @@ class World:
     def CreateAndCondition(self, one: Any, other: Any, /) -> Any:
         return one, other
 
-    def ElementFromHandleBuildCache(self, window: Any, request: CacheRequest, /) -> UiaElement:
+    def ElementFromHandleBuildCache(self, window: Any, request: UiaCacheRequest, /) -> UiaElement:
         if window not in self.windows:
             raise Gone("no such window")
         return self.told(self.windows[window], request)
 
-    def told(self, thing: Thing, request: CacheRequest) -> Told:
+    def told(self, thing: Thing, request: UiaCacheRequest) -> Told:
         """One call to another program, which takes as long as what it tells of, and is given up at the limit."""
         self.calls += 1
         assert isinstance(request, Request)
         self.check(thing)
-        assert request.TreeFilter == ("control view", (Property.OFFSCREEN.value, False))
+        assert request.TreeFilter == ("control view", (UiaProperty.OFFSCREEN.value, False))
         for each in _within(thing, request.TreeScope):
             if each.hangs is not None:
                 each.hangs.wait()
@@ -136,12 +136,12 @@ class World:
     def focus(self, thing: Thing) -> None:
         for root in self.windows.values():
             for each in _within(root, DESCENDANTS):
-                each.properties[Property.FOCUSED] = each is thing
+                each.properties[UiaProperty.FOCUSED] = each is thing
 
     def _cached(self, thing: Thing, request: Request, scope: int) -> Told:
-        cache = {number: thing.properties.get(Property(number)) for number in request.properties}
+        cache = {number: thing.properties.get(UiaProperty(number)) for number in request.properties}
         below = scope if scope & DESCENDANTS else 1
-        shown = [child for child in thing.children if not child.properties.get(Property.OFFSCREEN)]
+        shown = [child for child in thing.children if not child.properties.get(UiaProperty.OFFSCREEN)]
         children = tuple(self._cached(child, request, below) for child in shown) if scope & 6 else None
         return Told(self, thing, cache, children)
 

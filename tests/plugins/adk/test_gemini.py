@@ -28,14 +28,14 @@ from tests.gemini_server import (
 )
 
 from handrail import Media, Session, Tool, ToolContext, Write, tool
+from handrail.api.events import Event
 from handrail.testing import fake_backend, open_test_session
-from handrail.watching.events import Event
-from handrail_adk.budgets import budget_of
+from handrail_adk.agent_run import RunJob, refuse_unattended, run_job
+from handrail_adk.budgets import build_budget
 from handrail_adk.config import RunConfig
-from handrail_adk.happenings import Ended, Retried, Said, Saying, Thought
 from handrail_adk.instructions import SYSTEMS
 from handrail_adk.models import open_model
-from handrail_adk.running import Job, carry_out, nobody
+from handrail_adk.run_events import Ended, ModelTextPiece, Retried, Said, Thought
 
 DONE = [say("It is done.")]
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -103,7 +103,7 @@ async def follow(gemini: Gemini, session: Session, **settings: Any) -> Run:
     events: list[Event] = []
     session.bus.subscribe(events.append)
     async with open_model(config, key=KEY) as model:
-        ended = await carry_out(Job("do it", model, config, budget_of(config)), session)
+        ended = await run_job(RunJob("do it", model, config, build_budget(config)), session)
     assert gemini.faults == []
     assert events[-1] == ended
     return Run(ended, events, gemini.requests)
@@ -111,7 +111,7 @@ async def follow(gemini: Gemini, session: Session, **settings: Any) -> Run:
 
 async def run(*answers: Scripted, tools: Sequence[Tool] = TOOLS, endless: bool = False, **settings: Any) -> Run:
     with serving(*answers, endless=endless) as gemini:
-        async with open_test_session(tools=tools, confirm=nobody) as session:
+        async with open_test_session(tools=tools, confirm=refuse_unattended) as session:
             return await follow(gemini, session, **settings)
 
 
@@ -136,7 +136,7 @@ async def test_calls_of_one_answer_run_together_and_are_answered_in_their_order_
 
 async def test_what_the_model_says_comes_in_pieces_and_then_whole_and_thoughts_are_no_part_of_it() -> None:
     done = await run([think("Hm, "), think("so."), say("It "), say("is done.")], thoughts=True)
-    assert [(event.text, event.thought) for event in done.of(Saying)] == [
+    assert [(event.text, event.thought) for event in done.of(ModelTextPiece)] == [
         ("Hm, ", True),
         ("so.", True),
         ("It ", False),

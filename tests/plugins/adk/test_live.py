@@ -15,7 +15,7 @@ from tests.gemini_server import KEY, Gemini, call, say, serving
 from tests.plugins.adk.terminals import run_at_terminal
 from tests.terminals import Terminal
 
-from handrail_adk.thumbnails import QUESTIONS, Way, thumbnail, told
+from handrail_adk.thumbnails import TERMINAL_QUERIES, GraphicsProtocol, parse_protocol, render_thumbnail
 
 pytestmark = pytest.mark.usefixtures("without_undo")
 
@@ -154,7 +154,7 @@ def test_pictures_of_results_are_shown_where_the_terminal_says_it_can(
     with run_at_terminal(tmp_path, steps, kind=kind) as terminal:
         code, shown = terminal.end()
     assert code == 0, shown
-    shown = shown.replace(QUESTIONS.decode(), "")
+    shown = shown.replace(TERMINAL_QUERIES.decode(), "")
     assert (begins in shown) if begins else ("\x1b_G" not in shown)
 
 
@@ -169,14 +169,14 @@ def test_pictures_of_results_are_shown_where_the_terminal_says_it_can(
         (b"", None),
     ],
 )
-def test_a_terminal_says_itself_what_it_can_show(answer: bytes, way: Way | None) -> None:
-    assert told(answer) == way
+def test_a_terminal_says_itself_what_it_can_show(answer: bytes, way: GraphicsProtocol | None) -> None:
+    assert parse_protocol(answer) == way
 
 
 def test_each_way_sends_the_picture_small() -> None:
     file = BytesIO()
     Image.radial_gradient("L").resize((960, 720)).convert("RGB").save(file, "PNG")
-    kitty, iterm, sixel = (thumbnail(file.getvalue(), way) for way in ("kitty", "iterm", "sixel"))
+    kitty, iterm, sixel = (render_thumbnail(file.getvalue(), way) for way in ("kitty", "iterm", "sixel"))
     pieces = re.findall(rb"\x1b_G([^;]*);([^\x1b]*)\x1b\\", kitty)
     assert [keys[-3:] for keys, _ in pieces] == [b"m=1"] * (len(pieces) - 1) + [b"m=0"]
     assert all(len(text) <= 4096 for _, text in pieces)
@@ -189,7 +189,7 @@ def test_sixels_are_the_pixels() -> None:
     picture = Image.new("RGB", (4, 7), (255, 0, 0))
     picture.putpixel((1, 6), (0, 0, 255))
     picture.save(file, "PNG")
-    data = thumbnail(file.getvalue(), "sixel").decode()
+    data = render_thumbnail(file.getvalue(), "sixel").decode()
     colours = dict(re.findall(r"#(\d+);2;(\d+;\d+;\d+)", data))
     first, second = re.sub(r"#\d+;2;\d+;\d+;\d+", "", data).split("7#", 1)[1].split("-")[:2]
     red, blue = (next(n for n, rgb in colours.items() if rgb == want) for want in ("100;0;0", "0;0;100"))
@@ -200,4 +200,4 @@ def test_sixels_are_the_pixels() -> None:
 
 def test_what_is_no_picture_is_not_shown() -> None:
     with pytest.raises(OSError, match="cannot identify"):
-        thumbnail(os.urandom(50), "kitty")
+        render_thumbnail(os.urandom(50), "kitty")

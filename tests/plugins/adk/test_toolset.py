@@ -17,7 +17,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from tests.plugins.adk.agents import Chat, Scripted, answered, declarations, last_text, questions, results
 
 from handrail import Choice, Frame, Media, Rect, Run, ToolContext, Variation, VisionBackend, Write, tool
-from handrail.asking.confirm import Answer, Approval
+from handrail.api.approval import Answer, Approval
 from handrail.testing import fake_backend, open_test_runtime, open_test_session
 from handrail_adk import HandrailToolset
 

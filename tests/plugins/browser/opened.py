@@ -10,30 +10,30 @@ from typing import Any
 from tests.plugins.system.serving import known
 
 from handrail import Service, Session, Tool, ToolContext, hookimpl
-from handrail.asking.confirm import yes
-from handrail.net.web import Limits, Web
+from handrail.api.approval import yes
+from handrail.net.web_client import RequestLimits, WebClient
 from handrail.testing import open_test_session
 from handrail_browser.config import BrowserConfig
 from handrail_browser.hooks import open_reader
-from handrail_browser.search.tool import LONGEST_BYTES, web_search_tool
-from handrail_browser.web.tool import web_fetch_tool
+from handrail_browser.search.tool import MAX_ANSWER_BYTES, create_web_search_tool
+from handrail_browser.web.tool import create_web_fetch_tool
 from handrail_documents import hooks
 
 
-def to_this_machine(context: ToolContext) -> Web:
+def to_this_machine(context: ToolContext) -> WebClient:
     """The client of tests: names of ours lead to this machine, which it may reach. It is given in code; no setting does this."""
     config = context.config
     assert isinstance(config, BrowserConfig)
-    limits = Limits(size=config.fetch_max_bytes, seconds=config.fetch_timeout, silence=config.fetch_silence)
-    return Web(allow_private=("127.0.0.1",), resolver=known, limits=limits)
+    limits = RequestLimits(size=config.fetch_max_bytes, seconds=config.fetch_timeout, silence=config.fetch_silence)
+    return WebClient(allow_private=("127.0.0.1",), resolver=known, limits=limits)
 
 
-def searching_here(context: ToolContext) -> Web:
+def searching_here(context: ToolContext) -> WebClient:
     """The same for searches."""
     config = context.config
     assert isinstance(config, BrowserConfig)
-    limits = Limits(hops=2, size=LONGEST_BYTES, seconds=config.search.timeout, silence=config.search.timeout)
-    return Web(allow_private=("127.0.0.1",), resolver=known, limits=limits)
+    limits = RequestLimits(hops=2, size=MAX_ANSWER_BYTES, seconds=config.search.timeout, silence=config.search.timeout)
+    return WebClient(allow_private=("127.0.0.1",), resolver=known, limits=limits)
 
 
 class Plugin:
@@ -41,7 +41,7 @@ class Plugin:
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
-        return [web_fetch_tool(to_this_machine), web_search_tool(searching_here)]
+        return [create_web_fetch_tool(to_this_machine), create_web_search_tool(searching_here)]
 
     @hookimpl
     def handrail_register_config(self) -> type[BrowserConfig]:

@@ -23,8 +23,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from handrail import Downstream, TimedOut
-from handrail_browser.chromium.cdp import Connection, Pipe
-from handrail_browser.chromium.keeping import kept
+from handrail_browser.chromium.cdp import CdpConnection, PipeChannel
+from handrail_browser.chromium.reaper_process import start_reaper
 
 FACTS = tomllib.loads(Path(__file__).with_name("pinchtab_api.toml").read_text())
 PATHS = {each["path"]: each for each in FACTS["paths"]}
@@ -68,7 +68,7 @@ class Browser:
     """One Chromium, started with the flags of the configuration. `states`: what each load state is, as the page says it."""
 
     config: Mapping[str, Any]
-    connection: Connection
+    connection: CdpConnection
     keeper: Any
     states: Mapping[str, str]
     tabs: dict[str, Tab] = field(default_factory=dict)
@@ -88,10 +88,10 @@ class Browser:
             "--disable-gpu",
         ]
         command = ["remove", str(to), str(back), "--", *argv, "--disable-dev-shm-usage", *flags, "about:blank"]
-        keeper = kept(command, profile, dict(os.environ))
+        keeper = start_reaper(command, profile, dict(os.environ))
         os.close(to)
         os.close(back)
-        browser = cls(config, Connection(await Pipe.over(answers, ours)), keeper, FACTS["states"][release])
+        browser = cls(config, CdpConnection(await PipeChannel.over(answers, ours)), keeper, FACTS["states"][release])
         browser.connection.listen(None, browser.told)
         await browser.connection.send("Target.setDiscoverTargets", {"discover": True})
         return browser

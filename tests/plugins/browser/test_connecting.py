@@ -16,7 +16,7 @@ import pytest
 from tests.plugins.browser.site import Answer, Asked, Site
 from tests.plugins.browser.working import browsing
 
-from handrail_browser.chromium.cdp import Connection, Socket
+from handrail_browser.chromium.cdp import CdpConnection, WebSocketChannel
 
 PATIENCE_S = 60.0
 
@@ -129,7 +129,7 @@ async def test_what_a_person_saves_in_a_browser_of_theirs_stays_theirs(
     theirs.mkdir()
     async with httpx.AsyncClient(trust_env=False) as client:
         told = (await client.get(f"{started}/json/version")).json()
-    person = Connection(await Socket.to(told["webSocketDebuggerUrl"]))
+    person = CdpConnection(await WebSocketChannel.to(told["webSocketDebuggerUrl"]))
     await person.send("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(theirs)})
     try:
         async with browsing() as hands:

@@ -10,9 +10,9 @@ import pytest
 from tests.plugins.browser.pinchtab import program
 from tests.plugins.browser.site import Answer, Asked, Site
 
-from handrail_browser.browsing.service import Browsers
+from handrail_browser.browsing.browser_service import SessionBrowser
 from handrail_browser.config import BrowserConfig
-from handrail_browser.driver import Awaited, Driver, Tab, Until
+from handrail_browser.driver import BrowserDriver, BrowserTab, LoadState, WaitConditions
 from handrail_browser.testing import DriverContract, Show
 
 
@@ -23,8 +23,8 @@ def environment() -> dict[str, str]:
     return dict(os.environ)
 
 
-async def driven(environment: dict[str, str], **config: Any) -> AsyncGenerator[Driver, None]:
-    browsers = Browsers(BrowserConfig(**config), environment)
+async def driven(environment: dict[str, str], **config: Any) -> AsyncGenerator[BrowserDriver, None]:
+    browsers = SessionBrowser(BrowserConfig(**config), environment)
     try:
         yield await browsers.driver(allow_private=("127.0.0.1",), upstream=None)
     finally:
@@ -35,7 +35,7 @@ class Drivers:
     """What every test of a driver has."""
 
     @pytest.fixture
-    async def driver(self, opened: Driver) -> AsyncGenerator[Driver, None]:
+    async def driver(self, opened: BrowserDriver) -> AsyncGenerator[BrowserDriver, None]:
         """One browser for all tests; no tab of one is there in the next."""
         yield opened
         opened.refused()
@@ -64,13 +64,13 @@ class Drivers:
         come.set()
 
 
-async def state(driver: Driver, tab: Tab, until: Until, seconds: float) -> bool:
-    return await driver.wait(tab, Awaited(until=until), seconds=seconds)
+async def state(driver: BrowserDriver, tab: BrowserTab, until: LoadState, seconds: float) -> bool:
+    return await driver.wait(tab, WaitConditions(until=until), seconds=seconds)
 
 
 class Contract(Drivers, DriverContract):
     async def test_a_page_is_loaded_once_its_pictures_are_there(
-        self, driver: Driver, show: Show, site: Site, slow: Callable[[], None]
+        self, driver: BrowserDriver, show: Show, site: Site, slow: Callable[[], None]
     ) -> None:
         tab = await driver.open_tab(None)
         url = show("<p>words</p><img src=/slow.png>", "/slow")
@@ -85,7 +85,7 @@ class Told(Drivers):
     """Drivers that can tell a document that is there from a page that is loaded."""
 
     async def test_a_document_is_there_before_its_pictures(
-        self, driver: Driver, show: Show, slow: Callable[[], None]
+        self, driver: BrowserDriver, show: Show, slow: Callable[[], None]
     ) -> None:
         tab = await driver.open_tab(None)
         url = show("<p>words</p><img src=/slow.png>", "/slow")
@@ -98,7 +98,7 @@ class Told(Drivers):
 
 class TestChromium(Contract, Told):
     @pytest.fixture(scope="class")
-    async def opened(self, environment: dict[str, str]) -> AsyncGenerator[Driver, None]:
+    async def opened(self, environment: dict[str, str]) -> AsyncGenerator[BrowserDriver, None]:
         async for driver in driven(environment):
             yield driver
 
@@ -107,7 +107,7 @@ class TestPinchTab(Contract):
     @pytest.fixture(scope="class")
     async def opened(
         self, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncGenerator[Driver, None]:
+    ) -> AsyncGenerator[BrowserDriver, None]:
         pinchtab = {"executable": program(tmp_path_factory.mktemp("pinchtab"))}
         async for driver in driven(environment, driver="pinchtab", pinchtab=pinchtab):
             yield driver
@@ -117,7 +117,7 @@ class TestNewerPinchTab(Told):
     @pytest.fixture(scope="class")
     async def opened(
         self, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncGenerator[Driver, None]:
+    ) -> AsyncGenerator[BrowserDriver, None]:
         pinchtab = {"executable": program(tmp_path_factory.mktemp("pinchtab"), release="0.15.0")}
         async for driver in driven(environment, driver="pinchtab", pinchtab=pinchtab):
             yield driver

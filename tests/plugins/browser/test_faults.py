@@ -50,7 +50,7 @@ def browsers(pid: int) -> list[Browser]:
     found: list[Browser] = []
     for each in pids:
         words = command(each).split()
-        if "--remote-debugging-pipe" in words and "--type=" not in command(each) and "keeper" not in command(each):
+        if "--remote-debugging-pipe" in words and "--type=" not in command(each) and "reaper.py" not in command(each):
             folder = next(word for word in words if word.startswith("--user-data-dir=")).partition("=")[2]
             pages = [one for one in browsers_of(each) if "--type=renderer" in command(one)]
             found.append(Browser(each, pages, Path(folder)))
@@ -200,7 +200,7 @@ def test_nothing_is_left_when_handrail_is_killed(site: Site) -> None:
         process.kill()
 
     def left() -> list[int]:
-        return [pid for pid in pids if "chrom" in command(pid) or "keeper" in command(pid)]
+        return [pid for pid in pids if "chrom" in command(pid) or "reaper.py" in command(pid)]
 
     ends = monotonic() + PATIENCE_S
     while (browser.profile.exists() or left()) and monotonic() < ends:

@@ -17,7 +17,7 @@ from tests.plugins.documents.pdf_files import line, pdf
 from tests.plugins.system.serving import Answer, Asked, Served, file, head, in_turn, says, serving, slowly, then_silence
 
 from handrail import Session, ToolResult
-from handrail_browser.web.asking import MOST, addresses_in, unwrapped
+from handrail_browser.web.fetch_params import MAX_ADDRESSES, find_addresses, resolve_raw_url
 
 PAGE = (
     b"<!doctype html><title>A page</title><main><h1>A page</h1><p>Some text with a <a href='/next'>link</a>.</p></main>"
@@ -292,7 +292,7 @@ async def test_when_no_page_came_the_call_has_failed(session: Session, server: S
 
 
 async def test_more_addresses_than_may_be_are_refused(session: Session) -> None:
-    text = " ".join(f"https://good.example/{n}" for n in range(MOST + 1))
+    text = " ".join(f"https://good.example/{n}" for n in range(MAX_ADDRESSES + 1))
     failed(await session.call("web_fetch", {"prompt": text}), "at most 20")
 
 
@@ -305,7 +305,7 @@ async def test_one_private_address_in_a_text_refuses_the_call(session: Session, 
 
 def test_addresses_end_where_the_sentence_goes_on() -> None:
     text = "See (https://a.example/x_(y)), <https://b.example/>, [c](https://c.example/q?a=1#top). HTTP://D.example/é!"
-    assert addresses_in(text) == (
+    assert find_addresses(text) == (
         "https://a.example/x_(y)",
         "https://b.example/",
         "https://c.example/q?a=1",
@@ -315,12 +315,12 @@ def test_addresses_end_where_the_sentence_goes_on() -> None:
 
 def test_a_page_of_github_that_shows_a_file_is_the_file() -> None:
     assert (
-        unwrapped("https://github.com/o/r/blob/main/src/a.py#L3")
+        resolve_raw_url("https://github.com/o/r/blob/main/src/a.py#L3")
         == "https://raw.githubusercontent.com/o/r/main/src/a.py"
     )
-    assert unwrapped("https://github.com/o/r/issues/1") == "https://github.com/o/r/issues/1"
+    assert resolve_raw_url("https://github.com/o/r/issues/1") == "https://github.com/o/r/issues/1"
     assert (
-        unwrapped("https://github.com.evil.example/o/r/blob/main/a")
+        resolve_raw_url("https://github.com.evil.example/o/r/blob/main/a")
         == "https://github.com.evil.example/o/r/blob/main/a"
     )
 
@@ -418,7 +418,7 @@ async def test_a_page_that_is_made_to_break_parsers_breaks_nothing(session: Sess
 def test_only_one_of_both_is_given() -> None:
     from pydantic import ValidationError
 
-    from handrail_browser.web.asking import WebFetchParams
+    from handrail_browser.web.fetch_params import WebFetchParams
 
     given: list[dict[str, Any]] = [{}, {"url": "https://a.example", "prompt": "https://b.example"}, {"url": ["x"]}]
     for args in given:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.plugins.browser.site import PASSWORD, Office, serving
 from tests.plugins.browser.working import OWN, Hands
 
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from handrail.testing import open_test_session
 from handrail_browser import hooks
 

@@ -26,17 +26,24 @@ from tests.plugins.browser.site import Answer, Asked, Site, serving
 from tests.plugins.browser.working import Hands, browsers_of, browsing, command
 
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut, ToolError, ToolUnavailable
-from handrail.net.connecting import system_resolver
-from handrail.net.web import Limits, Web
-from handrail.running.programs import HostPrograms
+from handrail.net.resolver import resolve_with_system
+from handrail.net.web_client import RequestLimits, WebClient
 from handrail.testing import ScriptedConfirmer
-from handrail_browser.browsing.service import Browsers
-from handrail_browser.chromium.launching import PREFIX, program as chromium_program
+from handrail.workers.host_programs import HostPrograms
+from handrail_browser.browsing.browser_service import SessionBrowser
+from handrail_browser.chromium.launcher import PROFILE_PREFIX, find_chromium as chromium_program
 from handrail_browser.config import BrowserConfig
-from handrail_browser.driver import Interrupted
-from handrail_browser.pinchtab import acting, release
-from handrail_browser.pinchtab.client import LONGEST, Client, Unanswered, Unknown
-from handrail_browser.pinchtab.release import Release, ReleaseFile, fetch, here, pinned, whole
+from handrail_browser.driver import PageInterrupted
+from handrail_browser.pinchtab import input_actions, release
+from handrail_browser.pinchtab.client import MAX_ANSWER_BYTES, PinchTabClient, PinchTabUnavailable, UnknownEndpoint
+from handrail_browser.pinchtab.release import (
+    PinchTabRelease,
+    ReleaseFile,
+    fetch_program,
+    get_platform_name,
+    is_program_intact,
+    load_pinned_release,
+)
 
 LOCAL = ("127.0.0.1",)
 PATIENCE_S = 60.0
@@ -51,19 +58,21 @@ def site() -> Iterator[Site]:
 # The program and where it comes from
 
 
-def offered(site: Site, content: bytes, *, sha256: str | None = None) -> Release:
+def offered(site: Site, content: bytes, *, sha256: str | None = None) -> PinchTabRelease:
     """A release of this machine, whose one file is `content`."""
     site.pages["/v/pinchtab"] = Answer(content, headers={"content-type": "application/octet-stream"})
     file = ReleaseFile(name="pinchtab", sha256=sha256 or hashlib.sha256(content).hexdigest())
-    return Release(version="9.9.9", base=site.url("/v/"), files={here(): file})
+    return PinchTabRelease(version="9.9.9", base=site.url("/v/"), files={get_platform_name(): file})
 
 
-def web() -> Web:
-    return Web(allow_private=LOCAL, resolver=system_resolver, limits=Limits(size=1_000_000, seconds=10, silence=5))
+def web() -> WebClient:
+    return WebClient(
+        allow_private=LOCAL, resolver=resolve_with_system, limits=RequestLimits(size=1_000_000, seconds=10, silence=5)
+    )
 
 
 def test_the_pinned_release_names_files_with_published_checksums() -> None:
-    found = pinned()
+    found = load_pinned_release()
     assert found.version in found.base
     assert found.base.startswith("https://")
     assert set(found.files) == {"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"}
@@ -72,25 +81,25 @@ def test_the_pinned_release_names_files_with_published_checksums() -> None:
 
 def test_a_platform_without_a_checksum_is_told_so_with_the_cure() -> None:
     with pytest.raises(ToolUnavailable, match=r"no checksum of PinchTab .* is known for 'windows-amd64'") as caught:
-        pinned().file("windows-amd64")
+        load_pinned_release().file("windows-amd64")
     assert "plugins.browser.pinchtab.executable" in (caught.value.hint or "")
 
 
 async def test_the_program_is_checked_made_executable_and_kept(site: Site, tmp_path: Path) -> None:
     wanted = offered(site, b"#!/bin/sh\n")
-    path = await fetch(web(), wanted, tmp_path, here())
-    assert path == wanted.path(tmp_path, here())
+    path = await fetch_program(web(), wanted, tmp_path, get_platform_name())
+    assert path == wanted.path(tmp_path, get_platform_name())
     assert path.read_bytes() == b"#!/bin/sh\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    assert whole(path, wanted.file(here()))
+    assert is_program_intact(path, wanted.file(get_platform_name()))
     assert [each.name for each in path.parent.iterdir()] == ["pinchtab"]
     path.write_bytes(b"#!/bin/sh\nsomething else\n")
-    assert not whole(path, wanted.file(here()))
+    assert not is_program_intact(path, wanted.file(get_platform_name()))
 
 
 async def test_a_program_with_another_checksum_is_not_kept(site: Site, tmp_path: Path) -> None:
     with pytest.raises(Downstream, match="nothing was kept of it"):
-        await fetch(web(), offered(site, b"changed", sha256="0" * 64), tmp_path, here())
+        await fetch_program(web(), offered(site, b"changed", sha256="0" * 64), tmp_path, get_platform_name())
     assert not list(tmp_path.rglob("pinchtab*"))
 
 
@@ -103,12 +112,14 @@ async def test_a_program_that_does_not_come_whole_is_not_kept(tmp_path: Path) ->
 
     async with await asyncio.start_server(speak, *LOCAL, 0) as server:
         base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        wanted = Release(version="1", base=base, files={here(): ReleaseFile(name="p", sha256="0" * 64)})
+        wanted = PinchTabRelease(
+            version="1", base=base, files={get_platform_name(): ReleaseFile(name="p", sha256="0" * 64)}
+        )
         with pytest.raises(Downstream):
-            await fetch(web(), wanted, tmp_path, here())
+            await fetch_program(web(), wanted, tmp_path, get_platform_name())
     # Nobody listens there any more.
     with pytest.raises(Downstream):
-        await fetch(web(), wanted, tmp_path, here())
+        await fetch_program(web(), wanted, tmp_path, get_platform_name())
     assert not list(tmp_path.rglob("*"))
 
 
@@ -116,19 +127,19 @@ async def test_a_release_that_is_not_there_or_leads_astray_is_an_error(site: Sit
     wanted = offered(site, b"x")
     site.pages["/v/pinchtab"] = Answer("gone", 404)
     with pytest.raises(Downstream, match="answered 404"):
-        await fetch(web(), wanted, tmp_path, here())
+        await fetch_program(web(), wanted, tmp_path, get_platform_name())
     site.pages["/v/pinchtab"] = Answer("", 302, {"location": "http://10.255.255.1/pinchtab"})
     with pytest.raises(Denied):
-        await fetch(web(), wanted, tmp_path, here())
+        await fetch_program(web(), wanted, tmp_path, get_platform_name())
     assert not list(tmp_path.rglob("*"))
 
 
 # One of our own
 
 
-def browsers(folder: Path, *, wanted: Release | None = None, **config: Any) -> Browsers:
+def browsers(folder: Path, *, wanted: PinchTabRelease | None = None, **config: Any) -> SessionBrowser:
     settings = BrowserConfig(**{"driver": "pinchtab", **config})
-    return Browsers(settings, dict(os.environ), data=folder, release=wanted)
+    return SessionBrowser(settings, dict(os.environ), data=folder, release=wanted)
 
 
 async def test_it_is_fetched_after_a_question_and_then_kept(site: Site, tmp_path: Path) -> None:
@@ -146,17 +157,17 @@ async def test_it_is_fetched_after_a_question_and_then_kept(site: Site, tmp_path
         await first.close()
     again = await browsers(tmp_path, wanted=wanted).choose()
     assert again.asks is None
-    assert again.program == wanted.path(tmp_path, here())
+    assert again.program == wanted.path(tmp_path, get_platform_name())
 
 
 async def test_without_a_yes_nothing_is_fetched(tmp_path: Path, site: Site) -> None:
     person = ScriptedConfirmer("deny")
     async with browsing(tmp_path, confirm=person, driver="pinchtab") as hands:
-        if here() not in pinned().files:
+        if get_platform_name() not in load_pinned_release().files:
             await hands.refused("open_tab", "no checksum", code="tool_unavailable")
             return
         result = await hands.refused("open_tab", "it fetches PinchTab", code="denied_by_user")
-        assert pinned().base in result["error"]["message"]
+        assert load_pinned_release().base in result["error"]["message"]
     assert not list(tmp_path.rglob("pinchtab-*"))
 
 
@@ -196,12 +207,16 @@ def test_nothing_is_left_when_handrail_is_killed(site: Site, tmp_path: Path) -> 
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         pids = browsers_of(process.pid)
-        folders = {Path(word) for pid in pids for word in command(pid).split() if Path(word).name.startswith(PREFIX)}
+        folders = {
+            Path(word) for pid in pids for word in command(pid).split() if Path(word).name.startswith(PROFILE_PREFIX)
+        }
         assert folders
         process.kill()
 
     def left() -> list[int]:
-        return [pid for pid in pids if "chrom" in command(pid) or "keeper" in command(pid) or "bridge" in command(pid)]
+        return [
+            pid for pid in pids if "chrom" in command(pid) or "reaper.py" in command(pid) or "bridge" in command(pid)
+        ]
 
     ends = monotonic() + PATIENCE_S
     while (left() or any(folder.exists() for folder in folders)) and monotonic() < ends:
@@ -299,7 +314,7 @@ async def test_one_that_does_not_answer_is_passed_over_or_told(tmp_path: Path) -
     with pytest.raises(ToolUnavailable, match="no PinchTab answers at") as caught:
         await browsers(tmp_path, pinchtab=nobody).choose()
     assert "execute_gui" in (caught.value.hint or "")
-    none = Browsers(BrowserConfig(driver="pinchtab"), {"PATH": str(tmp_path)}, data=tmp_path)
+    none = SessionBrowser(BrowserConfig(driver="pinchtab"), {"PATH": str(tmp_path)}, data=tmp_path)
     with pytest.raises(ToolUnavailable, match="PinchTab works a Chromium too") as caught:
         await none.choose()
     assert "execute_gui" in (caught.value.hint or "")
@@ -340,7 +355,7 @@ def test_only_one_on_this_machine_can_be_named(url: str) -> None:
         (423, {"error": "locked", "code": "tab_locked"}, Downstream, "locked this tab"),
         (429, {"error": "too many requests", "code": "rate_limited"}, Downstream, "more requests"),
         (400, {"error": "selector: none", "code": "error"}, InvalidArguments, None),
-        (500, {"error": "a dialog", "code": "dialog_blocking"}, Interrupted, None),
+        (500, {"error": "a dialog", "code": "dialog_blocking"}, PageInterrupted, None),
         (503, {"error": "no token", "code": "token_required"}, Downstream, "with a token"),
         (500, {"title": "Problem", "detail": "told by problem+json"}, Downstream, None),
     ],
@@ -351,7 +366,7 @@ async def test_a_refusal_is_explained_with_the_cure(
     code = body.get("code")
     assert code in (None, "error") or FACTS["errors"]["codes"][code] == status
     site.pages["/tabs"] = Answer(json.dumps(body), status, {"content-type": "application/json"})
-    client = Client(site.url("").rstrip("/"), "Bearer x", patience=0)
+    client = PinchTabClient(site.url("").rstrip("/"), "Bearer x", patience=0)
     try:
         with pytest.raises(kind) as caught:
             await client.get("/tabs")
@@ -367,7 +382,7 @@ async def test_a_request_that_was_one_too_many_is_made_again(site: Site) -> None
     refused = Answer(json.dumps({"error": "too many requests", "code": "rate_limited"}), 429)
     answers = iter([refused, refused, Answer(json.dumps({"tabs": []}))])
     site.pages["/tabs"] = lambda _: next(answers)
-    client = Client(site.url("").rstrip("/"), "Bearer x")
+    client = PinchTabClient(site.url("").rstrip("/"), "Bearer x")
     try:
         assert await client.get("/tabs") == {"tabs": []}
     finally:
@@ -380,10 +395,10 @@ async def test_answers_that_are_none_are_told_apart(site: Site) -> None:
         return Answer("{}")
 
     site.pages |= {
-        "/broken": Answer("{not json"), "/list": Answer("[1]"), "/deep": Answer("[" * 100_000), "/huge": Answer(b" " * (LONGEST + 1)),
+        "/broken": Answer("{not json"), "/list": Answer("[1]"), "/deep": Answer("[" * 100_000), "/huge": Answer(b" " * (MAX_ANSWER_BYTES + 1)),
         "/slow": slow, "/elsewhere": Answer("", 302, {"location": "/list"}),
     }  # fmt: skip
-    client, nobody = Client(site.url("").rstrip("/"), None), Client("http://127.0.0.1:9", None)
+    client, nobody = PinchTabClient(site.url("").rstrip("/"), None), PinchTabClient("http://127.0.0.1:9", None)
     try:
         for path, told in (
             ("/broken", "not its protocol"),
@@ -396,9 +411,9 @@ async def test_answers_that_are_none_are_told_apart(site: Site) -> None:
                 await client.get(path)
         with pytest.raises(TimedOut):
             await client.get("/slow", seconds=0.2)
-        with pytest.raises(Unknown):
+        with pytest.raises(UnknownEndpoint):
             await client.get("/nothing")
-        with pytest.raises(Unanswered):
+        with pytest.raises(PinchTabUnavailable):
             await nobody.get("/health")
         assert nobody.lost
     finally:
@@ -411,12 +426,14 @@ async def test_what_it_did_to_another_element_is_no_success(site: Site) -> None:
     site.pages["/tabs/x/action"] = Answer(
         json.dumps({"success": True, "result": {}, "recovery": {"strategy": "semantic"}})
     )
-    client = Client(site.url("").rstrip("/"), None)
+    client = PinchTabClient(site.url("").rstrip("/"), None)
     try:
         with pytest.raises(Downstream, match="to another one"):
-            acting.did("click", await client.post("/tabs/x/action", {"kind": "click", "nodeId": 1}))
+            input_actions.check_action_result(
+                "click", await client.post("/tabs/x/action", {"kind": "click", "nodeId": 1})
+            )
         with pytest.raises(Downstream, match="did not do"):
-            acting.did("click", {"success": False, "error": "no"})
+            input_actions.check_action_result("click", {"success": False, "error": "no"})
     finally:
         await client.close()
 

@@ -12,11 +12,11 @@ from tests.plugins.browser.site import Answer, Site
 from tests.plugins.browser.working import OWN, Hands, browsing
 
 from handrail import Service, ServiceContext, hookimpl
-from handrail.asking import confirm
-from handrail.asking.confirm import no, yes
+from handrail.api import approval
+from handrail.api.approval import no, yes
 from handrail.testing import open_test_session
 from handrail_browser import hooks
-from handrail_browser.browsing.service import Browsers, browsers
+from handrail_browser.browsing.browser_service import SessionBrowser, create_browser_service
 from handrail_browser.browsing.tool import execute_browser
 from handrail_browser.config import BrowserConfig
 from handrail_browser.hooks import open_reader
@@ -219,9 +219,9 @@ class Resolving:
 
 @asynccontextmanager
 async def resolved(resolver: Resolving, **network: object) -> AsyncGenerator[Hands, None]:
-    async def open_here(context: ServiceContext) -> Browsers:
+    async def open_here(context: ServiceContext) -> SessionBrowser:
         assert isinstance(context.config, BrowserConfig)
-        return Browsers(context.config, context.environment, resolver)
+        return SessionBrowser(context.config, context.environment, resolver)
 
     class Plugin:
         @hookimpl
@@ -234,7 +234,7 @@ async def resolved(resolver: Resolving, **network: object) -> AsyncGenerator[Han
 
         @hookimpl
         def handrail_register_services(self) -> list[Service]:
-            return [browsers(open_here), Service("page_reader", open_reader, scope="session")]
+            return [create_browser_service(open_here), Service("page_reader", open_reader, scope="session")]
 
     async with open_test_session(plugins={"browser": Plugin()}, settings={"network": network}, confirm=yes) as session:
         yield Hands(session)
@@ -262,7 +262,7 @@ async def test_sites_may_be_allowed_and_denied_by_name(site: Site) -> None:
 async def test_looking_is_free_acting_is_asked_about_once_and_files_each_time(site: Site) -> None:
     asked: list[str] = []
 
-    async def confirmer(approval: confirm.Approval) -> confirm.Answer:
+    async def confirmer(approval: approval.Approval) -> approval.Answer:
         asked.append("asked")
         return await yes(approval)
 

@@ -13,7 +13,7 @@ from tests.plugins.browser.opened import opened
 from tests.plugins.system.serving import Answer, Served, file, head, in_turn, says, serving
 
 from handrail import ToolResult
-from handrail_browser.search.providers import Gemini
+from handrail_browser.search.providers import GeminiProvider
 
 KEY = "k-123456789"
 SEARXNG = {
@@ -167,7 +167,7 @@ async def test_what_is_not_configured_is_said_with_the_cure(tmp_path: Path, conf
 
 
 def test_what_gemini_is_asked_and_answers_is_what_its_sdk_knows() -> None:
-    ask = Gemini(url=None, key=KEY, model="gemini-2.5-flash").ask("q", 5)
+    ask = GeminiProvider(url=None, key=KEY, model="gemini-2.5-flash").ask("q", 5)
     assert ask.content is not None
     body = json.loads(ask.content)
     assert gemini.Tool.model_validate(body["tools"][0]).google_search is not None

@@ -11,7 +11,7 @@ from typing import Any
 from tests.plugins.browser.site import Site
 
 from handrail import Session, ToolResult
-from handrail.asking.confirm import Confirmer, yes
+from handrail.api.approval import Confirmer, yes
 from handrail.testing import open_test_session
 from handrail_browser import hooks
 
@@ -86,7 +86,7 @@ def browsers_of(pid: int) -> list[int]:
     found = {pid}
     while more := {each for each, (parent, _) in parents.items() if parent in found} - found:
         found |= more
-    return [each for each in found - {pid} if "chrom" in parents[each][1] or "keeper" in command(each)]
+    return [each for each in found - {pid} if "chrom" in parents[each][1] or "reaper.py" in command(each)]
 
 
 def command(pid: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handrail import Judging
+from handrail import EvaluationContext
 
 HOME = Path("/home/user")
 WORK = HOME / "project"
 # Without a sandbox.
-BARE = Judging(
+BARE = EvaluationContext(
     cwd=WORK,
     home=HOME,
     user="user",

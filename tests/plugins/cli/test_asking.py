@@ -17,7 +17,7 @@ from tests.web_server import Answering, serving
 
 import handrail
 from handrail import ConfigError, Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 # dpkg is named, and not called: whatever is answered, nothing of the machine changes.

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Decision, Judging, Offer, Opinion, View
-from handrail.files.small_texts import read_small_text
-from handrail_cli.judgement import judge
+from handrail import Decision, EvaluationContext, Opinion, SandboxOffer, View
+from handrail.fs.small_files import read_small_text
+from handrail_cli.shell.verdict import judge_line
 
 SSH = "ssh://me@build.example"
 SOCKET = "unix:///run/user/1000/docker.sock"
@@ -43,17 +43,17 @@ def judged(home: Path, command: str, variables: Mapping[str, str], files: Mappin
         (home / name).write_text(text)
     work = home / "work"
     work.mkdir()
-    judging = Judging(
+    judging = EvaluationContext(
         cwd=work,
         home=home,
         user="ada",
         environment={"PATH": "/usr/bin", **variables},
         workspace=(work,),
         platform="linux",
-        sandbox=Offer("box", filters=True),
+        sandbox=SandboxOffer("box", filters=True),
         read_text=read_small_text,
     )
-    return judge(command, judging)
+    return judge_line(command, judging)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handrail import Desktop
-from handrail.records.redaction import is_credential
-from handrail_cli.environment import on_desktop, system_environment
+from handrail.audit.redaction import is_credential
+from handrail_cli.process.environment import create_system_environment, point_to_desktop
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_ordinary_variables_are_not_taken_for_credentials(name: str, value: str)
 
 def test_a_private_desktop_takes_the_place_of_the_persons_own() -> None:
     private = Desktop("x", ":99", {"DISPLAY": ":99"}, private=True)
-    assert on_desktop({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0", "A": "b"}, private) == {
+    assert point_to_desktop({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0", "A": "b"}, private) == {
         "DISPLAY": ":99",
         "A": "b",
     }
@@ -69,15 +69,15 @@ def test_a_private_desktop_takes_the_place_of_the_persons_own() -> None:
 def test_a_program_that_inspects_the_system_is_given_tame_variables_of_the_session_only(
     name: str, value: str, *, kept: bool
 ) -> None:
-    assert (system_environment({"HOME": "/home/user"}, {name: value}).get(name) == value) is kept
+    assert (create_system_environment({"HOME": "/home/user"}, {name: value}).get(name) == value) is kept
 
 
 def test_without_a_desktop_nothing_leads_to_a_screen() -> None:
-    assert on_desktop({"DISPLAY": ":0", "XAUTHORITY": "/x", "A": "b"}, None) == {"A": "b"}
+    assert point_to_desktop({"DISPLAY": ":0", "XAUTHORITY": "/x", "A": "b"}, None) == {"A": "b"}
 
 
 def test_the_persons_own_desktop_is_left_as_it_is() -> None:
-    assert on_desktop({"DISPLAY": ":0"}, Desktop("current", ":0", {"XAUTHORITY": "/x"})) == {
+    assert point_to_desktop({"DISPLAY": ":0"}, Desktop("current", ":0", {"XAUTHORITY": "/x"})) == {
         "DISPLAY": ":0",
         "XAUTHORITY": "/x",
     }

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from handrail import Evaluator, Judging, Tool
+from handrail import EvaluationContext, Evaluator, Tool
 from handrail.testing import EvaluatorContract
-from handrail.testing.evaluators import circumstances
+from handrail.testing.evaluator_contract import build_test_context
 from handrail_cli.evaluator import ShellEvaluator
-from handrail_cli.execute import execute_cli
+from handrail_cli.tools.execute import execute_cli
 
 
 def commands(*texts: str) -> Sequence[Mapping[str, Any]]:
@@ -49,8 +49,8 @@ class TestBash(ShellContract):
 
 class TestPowerShell(ShellContract):
     @pytest.fixture
-    def judging(self, tmp_path: Path) -> Judging:
-        return dataclasses.replace(circumstances(tmp_path), shell="powershell")
+    def judging(self, tmp_path: Path) -> EvaluationContext:
+        return dataclasses.replace(build_test_context(tmp_path), shell="powershell")
 
     @pytest.fixture
     def allowed(self) -> Sequence[Mapping[str, Any]]:
@@ -63,8 +63,8 @@ class TestPowerShell(ShellContract):
 
 class TestCmd(ShellContract):
     @pytest.fixture
-    def judging(self, tmp_path: Path) -> Judging:
-        return dataclasses.replace(circumstances(tmp_path), shell="cmd", platform="win32")
+    def judging(self, tmp_path: Path) -> EvaluationContext:
+        return dataclasses.replace(build_test_context(tmp_path), shell="cmd", platform="win32")
 
     @pytest.fixture
     def allowed(self) -> Sequence[Mapping[str, Any]]:

@@ -17,9 +17,9 @@ import pytest
 import handrail
 import handrail_cli.hooks
 from handrail import Session, ToolContext, ToolResult, tool
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
+from handrail.api.events import Event, Output
 from handrail.testing import open_test_session
-from handrail.watching.events import Event, Output
 
 Run = Callable[..., Awaitable[ToolResult]]
 SHOWN = 51_200

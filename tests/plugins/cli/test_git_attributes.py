@@ -12,8 +12,8 @@ import pytest
 from tests.plugins.cli.test_sandbox_network import run, working
 
 from handrail import Session
-from handrail.files import known_places
-from handrail_cli.sandboxes.git_attributes import secret_attributes
+from handrail.fs import sensitive_paths
+from handrail_cli.sandboxes.git_attributes import create_secret_attributes
 
 COMMITTED = """
 git init -q -b main . && git config user.name a && git config user.email a@b.example
@@ -52,16 +52,16 @@ async def test_git_shows_the_other_files_of_the_same_commit(session: Session) ->
 @pytest.mark.parametrize(
     "name",
     [
-        *sorted(known_places.SECRET_NAMES),
-        *(f"x{ending}" for ending in known_places.KEY_ENDINGS),
+        *sorted(sensitive_paths.SECRET_NAMES),
+        *(f"x{ending}" for ending in sensitive_paths.KEY_ENDINGS),
         ".env.local", ".env.example", "sample.env", "prod.env", "id_rsa.pub", "server.pem", "server-cert.pem", "cacert.pem", ".psql_history",
         "ssh_host_rsa_key", "client_secret_1.json", "service-account-x.json", "known_hosts", "README.md", "environment.py",
     ],
 )  # fmt: skip
 def test_git_hides_the_names_that_are_secrets(tmp_path: Path, name: str) -> None:
     """If this fails, `known_places` knows a secret that git shows, or git hides a file that is none."""
-    (tmp_path / "attributes").write_text(secret_attributes())
+    (tmp_path / "attributes").write_text(create_secret_attributes())
     asked = ("git", "-c", f"core.attributesFile={tmp_path}/attributes", "check-attr", "-z", "diff", "--", f"a/{name}")
     subprocess.run(("git", "init", "-q", str(tmp_path)), check=True)
     told = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split("\0")
-    assert told[2] == ("unset" if known_places.secret(f"a/{name}") else "unspecified")
+    assert told[2] == ("unset" if sensitive_paths.describe_secret(f"a/{name}") else "unspecified")

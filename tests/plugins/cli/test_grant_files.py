@@ -15,7 +15,7 @@ from tests.plugins.cli.test_grant_words import asked
 from tests.plugins.cli.test_sandbox_network import run, working
 
 from handrail import Route
-from handrail.asking.confirm import Approval
+from handrail.api.approval import Approval
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -13,7 +13,7 @@ import pytest
 from tests.plugins.cli.test_sandbox_network import run, working
 
 from handrail import Session
-from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.api.approval import Answer, Approval, Choice
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -11,11 +11,11 @@ import pytest
 from tests.plugins.cli.test_grant_folders import Granting
 from tests.plugins.cli.test_sandbox_network import run, working
 
-from handrail import Decision, Invocation, Judging, Route, Verdict
-from handrail.asking.confirm import Approval
-from handrail.judging.grants import options
-from handrail_cli.execute import execute_cli
-from handrail_cli.windows import judge
+from handrail import Decision, EvaluationContext, Invocation, Route, Verdict
+from handrail.api.approval import Approval
+from handrail.policy.grants import build_grant_options
+from handrail_cli.shell.windows import judge_windows_command
+from handrail_cli.tools.execute import execute_cli
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
@@ -83,11 +83,11 @@ async def test_words_that_the_command_says_take_one(tmp_path: Path, command: str
 def test_the_shells_of_windows_know_what_may_change(
     shell: Literal["cmd", "powershell"], command: str, *, expected: bool
 ) -> None:
-    here = Judging(Path("C:/w"), Path("C:/Users/a"), "a", {}, (Path("C:/w"),), "win32")
-    opinion = judge(command, here, shell=shell, cwd=here.cwd)
+    here = EvaluationContext(Path("C:/w"), Path("C:/Users/a"), "a", {}, (Path("C:/w"),), "win32")
+    opinion = judge_windows_command(command, here, shell=shell, cwd=here.cwd)
     args = {"command": command}
     call = Invocation(execute_cli, args, execute_cli.validate(args), "1")
-    assert bool(options(call, Verdict(Decision.CONFIRM, parts=opinion.parts))) is expected
+    assert bool(build_grant_options(call, Verdict(Decision.CONFIRM, parts=opinion.parts))) is expected
 
 
 @linux

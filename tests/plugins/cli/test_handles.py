@@ -9,7 +9,7 @@ from pathlib import Path
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import no, yes
+from handrail.api.approval import no, yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 

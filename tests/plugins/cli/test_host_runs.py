@@ -17,7 +17,7 @@ from tests.plugins.cli.conftest import Run
 
 import handrail
 from handrail import Session, ToolCall, ToolResult
-from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.api.approval import Answer, Approval, Choice
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

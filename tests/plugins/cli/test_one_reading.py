@@ -13,13 +13,13 @@ from tests.plugins.cli.bash_cases import BARE
 
 import handrail
 from handrail import Decision, View
-from handrail.asking.confirm import no
-from handrail.judging.verdicts import Offer
-from handrail_cli.analysis import analyse
-from handrail_cli.judgement import judge
-from handrail_cli.literal_lines import is_unambiguous
+from handrail.api.approval import no
+from handrail.api.verdict import SandboxOffer
+from handrail_cli.shell.bash.line_parser import parse_line
+from handrail_cli.shell.literal_lines import is_unambiguous
+from handrail_cli.shell.verdict import judge_line
 
-CONFINED = replace(BARE, sandbox=Offer("bubblewrap"))
+CONFINED = replace(BARE, sandbox=SandboxOffer("bubblewrap"))
 # What each of these runs or opens for bash is not what its words seem to say.
 READ_OTHERWISE = [
     "echo a >&'/dev/$(touch PWN)/../null'",
@@ -39,7 +39,7 @@ READ_OTHERWISE = [
 
 @pytest.mark.parametrize("command", READ_OTHERWISE)
 def test_a_line_that_bash_reads_otherwise_does_not_run_on_the_host(command: str) -> None:
-    opinion = judge(command, CONFINED)
+    opinion = judge_line(command, CONFINED)
     assert opinion.suggestion is not Decision.ALLOW or opinion.view not in (View.SHELL, View.SYSTEM)
 
 
@@ -55,7 +55,7 @@ def test_a_line_that_bash_reads_otherwise_does_not_run_on_the_host(command: str)
     ],
 )
 def test_no_lasting_yes_is_for_a_line_with_two_readings(command: str) -> None:
-    opinion = judge(command, CONFINED)
+    opinion = judge_line(command, CONFINED)
     assert opinion.suggestion is Decision.CONFIRM
     assert any(part.varies for part in opinion.parts if not part.harmless)
 
@@ -70,7 +70,7 @@ def test_no_lasting_yes_is_for_a_line_with_two_readings(command: str) -> None:
     ],
 )
 def test_git_does_not_share_its_repository_with_what_is_read_otherwise(command: str) -> None:
-    assert judge(command, CONFINED).suggestion is Decision.CONFIRM
+    assert judge_line(command, CONFINED).suggestion is Decision.CONFIRM
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_git_does_not_share_its_repository_with_what_is_read_otherwise(command: 
     ],
 )
 def test_lines_in_plain_words_run_where_they_did(command: str, view: View) -> None:
-    opinion = judge(command, CONFINED)
+    opinion = judge_line(command, CONFINED)
     assert (opinion.suggestion, opinion.view) == (Decision.ALLOW, view)
 
 
@@ -102,13 +102,13 @@ def test_lines_in_plain_words_run_where_they_did(command: str, view: View) -> No
     ],
 )
 def test_blanks_between_expansions_in_quotes_are_read_in_one_way(command: str) -> None:
-    assert judge(command, CONFINED).suggestion is Decision.ALLOW
+    assert judge_line(command, CONFINED).suggestion is Decision.ALLOW
 
 
 @pytest.mark.parametrize("expansion", ["${!x}", "${x:1+c}", "${x@P}", "$((c))", "$(cat ~/.netrc)", "`cat ~/.netrc`"])
 @pytest.mark.parametrize("blanks", ["", " ", "\t", "\n ", "\\ "])
 def test_what_stands_behind_a_blank_in_quotes_is_looked_at(blanks: str, expansion: str) -> None:
-    assert judge(f'c=$1 x=abc; echo "$HOME{blanks}{expansion}"', CONFINED).suggestion is Decision.CONFIRM
+    assert judge_line(f'c=$1 x=abc; echo "$HOME{blanks}{expansion}"', CONFINED).suggestion is Decision.CONFIRM
 
 
 async def test_a_redirection_that_is_expanded_twice_starts_nothing(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ QUOTED_PIECES = (
 
 @given(line=st.lists(st.sampled_from(QUOTED_PIECES), min_size=1, max_size=9).map("".join))
 def test_quoted_words_are_those_of_bash(line: str) -> None:
-    found = analyse(f'printf %s "{line}"', variables={"HOME": "/home/me"})
+    found = parse_line(f'printf %s "{line}"', variables={"HOME": "/home/me"})
     assume(not found.opaque)
     text = found.commands[-1].words[-1].text
     ran = subprocess.run(
@@ -168,8 +168,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(line=st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map("".join))
 def test_bash_gives_programs_the_words_of_an_unambiguous_line(programs: Path, line: str) -> None:
     line = f"zz {line}"
-    assume(is_unambiguous(analyse(line)) and "*" not in line and "?" not in line)
-    found = analyse(line, variables={"HOME": "/home/me"})
+    assume(is_unambiguous(parse_line(line)) and "*" not in line and "?" not in line)
+    found = parse_line(line, variables={"HOME": "/home/me"})
     assume(not found.opaque and all(command.argv for command in found.commands))
     called = programs / "called"
     called.unlink(missing_ok=True)

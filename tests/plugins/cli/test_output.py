@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from handrail_cli.output import SHOWN, HeadTail
+from handrail_cli.process.output_capture import SHOWN_BYTES, HeadTailBuffer
 
 
 class Kept(io.BytesIO):
@@ -31,15 +31,15 @@ def test_the_whole_is_kept_when_it_is_too_long_and_only_then(parts: list[bytes],
         sinks.append(Kept())
         return sinks[-1]
 
-    output = HeadTail(open_sink)
+    output = HeadTailBuffer(open_sink)
     for part in parts:
         output.feed(part * times)
     output.close()
     whole = b"".join(part * times for part in parts)
     shown = output.shown()
     assert output.total == len(whole)
-    assert shown.truncated == (len(whole) > SHOWN)
-    assert [sink.whole for sink in sinks] == ([whole] if len(whole) > SHOWN else [])
+    assert shown.truncated == (len(whole) > SHOWN_BYTES)
+    assert [sink.whole for sink in sinks] == ([whole] if len(whole) > SHOWN_BYTES else [])
     if not shown.truncated and not shown.binary:
         assert shown.text == whole.decode(shown.charset, "replace").replace("\0", "\n")
 
@@ -50,7 +50,7 @@ def test_a_cut_never_goes_through_a_letter(word: str, shift: int) -> None:
         data = b"x" * shift + word.encode() * (200_000 // len(word.encode()))
     except UnicodeEncodeError:
         return
-    output = HeadTail()
+    output = HeadTailBuffer()
     output.feed(data)
     assert "\ufffd" not in output.shown().text
 
@@ -59,7 +59,7 @@ def test_a_cut_never_goes_through_a_letter(word: str, shift: int) -> None:
 def test_taking_never_goes_through_a_letter(text: str, places: list[int]) -> None:
     data = text.encode()
     cuts = [0, *sorted(min(place, len(data)) for place in places), len(data)]
-    output, taken = HeadTail(), ""
+    output, taken = HeadTailBuffer(), ""
     for start, end in pairwise(cuts):
         output.feed(data[start:end])
         taken += output.take().text
@@ -67,14 +67,14 @@ def test_taking_never_goes_through_a_letter(text: str, places: list[int]) -> Non
 
 
 def test_what_begins_a_letter_is_shown_when_no_more_will_come() -> None:
-    output = HeadTail()
+    output = HeadTailBuffer()
     output.feed(b"caf\xc3")
     assert output.take().text == "caf"
     assert output.take(last=True).text != ""
 
 
 def test_taking_forgets_what_was_taken() -> None:
-    output = HeadTail()
+    output = HeadTailBuffer()
     output.feed(b"one")
     assert output.take().text == "one"
     output.feed(b"two")
@@ -82,7 +82,7 @@ def test_taking_forgets_what_was_taken() -> None:
 
 
 def test_what_comes_after_the_sink_was_closed_is_still_kept() -> None:
-    output = HeadTail(Kept)
+    output = HeadTailBuffer(Kept)
     output.feed(b"x" * 200_000)
     output.close()
     output.take()

@@ -15,8 +15,8 @@ from tests.plugins.cli.test_grant_folders import Granting
 from tests.plugins.cli.test_sandbox_network import run, working
 
 from handrail import Session, ToolResult
-from handrail.asking.confirm import Confirmer, no, yes
-from handrail.opening import found_runtime
+from handrail.api.approval import Confirmer, no, yes
+from handrail.open_session import open_configured_runtime
 
 PLANTED = ("bash", "bwrap", "nvidia-smi", "rg", "prlimit", "sh", "setpriv")
 UNASKED = (
@@ -47,7 +47,10 @@ async def test_programs_that_lie_in_the_workspace_are_not_started(tmp_path: Path
         "HOME": str(tmp_path / "home"),
         "HANDRAIL_HOME": str(tmp_path / "state"),
     }
-    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+    async with (
+        open_configured_runtime({}, cwd=work, environment=environment) as runtime,
+        runtime.session(confirm=no) as session,
+    ):
         for tool, arguments in UNASKED:
             result = await session.call(tool, arguments)
             assert result.ok, (tool, arguments, result)
@@ -62,7 +65,10 @@ async def test_a_bash_of_the_workspace_alone_is_an_error_that_names_folder_and_r
         "HOME": str(tmp_path / "home"),
         "HANDRAIL_HOME": str(tmp_path / "state"),
     }
-    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+    async with (
+        open_configured_runtime({}, cwd=work, environment=environment) as runtime,
+        runtime.session(confirm=no) as session,
+    ):
         result = await session.call("execute_cli", {"command": "echo hi"})
     assert result.error_code == "tool_unavailable"
     assert str(work / "bin") in result["error"]["message"]
@@ -94,7 +100,7 @@ async def test_no_command_changes_the_script_of_a_server_or_makes_one_that_is_mi
         "HANDRAIL_HOME": str(tmp_path / "state"),
     }
     async with (
-        found_runtime(settings, cwd=work, environment=environment) as runtime,
+        open_configured_runtime(settings, cwd=work, environment=environment) as runtime,
         runtime.session(confirm=no) as session,
     ):
         named = await session.call("execute_cli", {"command": "echo 1 / 0 >> tools/server.py"})
@@ -118,7 +124,7 @@ def environment_of(work: Path) -> dict[str, str]:
 async def unanswered_session(work: Path) -> AsyncGenerator[Session]:
     """A session in which each question gets a no."""
     async with (
-        found_runtime({}, cwd=work, environment=environment_of(work)) as runtime,
+        open_configured_runtime({}, cwd=work, environment=environment_of(work)) as runtime,
         runtime.session(confirm=no) as session,
     ):
         yield session

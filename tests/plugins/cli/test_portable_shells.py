@@ -13,19 +13,19 @@ import pytest
 from tests.plugins.cli.bash_cases import BARE
 
 from handrail import Decision, Mode
-from handrail.judging.verdicts import Offer
-from handrail_cli.judgement import judge
+from handrail.api.verdict import SandboxOffer
+from handrail_cli.shell.verdict import judge_line
 
-JUDGING = replace(BARE, sandbox=Offer("bubblewrap"), mode=Mode.PERMISSIVE)
+JUDGING = replace(BARE, sandbox=SandboxOffer("bubblewrap"), mode=Mode.PERMISSIVE)
 
 
 def needs_approval(command: str) -> bool:
     """True if no mode lets it pass by itself."""
-    return judge(command, JUDGING).floor is Decision.CONFIRM
+    return judge_line(command, JUDGING).floor is Decision.CONFIRM
 
 
 def is_read(command: str) -> bool:
-    return judge(command, JUDGING).suggestion is Decision.ALLOW
+    return judge_line(command, JUDGING).suggestion is Decision.ALLOW
 
 
 ONLY_IN_BASH = [

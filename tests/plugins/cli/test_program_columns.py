@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Focus, Offer, View
-from handrail_cli.commandline import Word
-from handrail_cli.judgement import judge
-from handrail_cli.programs import rows, use
-from handrail_cli.programs.rows import Block, Row, RowError
-from handrail_cli.typed import judge_typed
+from handrail import Decision, KeyboardTarget, SandboxOffer, View
+from handrail_cli.programs import find_program_use, rows
+from handrail_cli.programs.rows import ProgramRow, RowBlock, RowError
+from handrail_cli.shell.bash.syntax import ShellWord
+from handrail_cli.shell.typed_input import judge_typed_keys
+from handrail_cli.shell.verdict import judge_line
 
-JUDGING = replace(BARE, sandbox=Offer(name="bubblewrap", network=False))
+JUDGING = replace(BARE, sandbox=SandboxOffer(name="bubblewrap", network=False))
 # Roles of words that a program changes, runs, sends or connects to.
 ACTING = frozenset((
     "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "change_tree", "execute", "target", "device", "url", "host",
@@ -31,17 +31,17 @@ OPERANDS_OF_FILTERS = frozenset(("read", "write", "text", "none", "list", "name"
 BEYOND = frozenset(("network", "code", "repository", "session", "input", "loads_project", "reads_list"))
 
 
-def every_row() -> Iterator[Row]:
+def every_row() -> Iterator[ProgramRow]:
     seen: set[int] = set()
-    for name in rows.index():
-        for block in rows.program(name):
+    for name in rows.load_row_index():
+        for block in rows.find_program_blocks(name):
             if id(block) not in seen:
                 seen.add(id(block))
-                yield rows.row(block)
+                yield rows.parse_row(block)
 
 
 def needs_of(line: str) -> frozenset[str]:
-    found = use([Word(text, text, (0, 0)) for text in line.split()])
+    found = find_program_use([ShellWord(text, text, (0, 0)) for text in line.split()])
     assert found is not None, line
     assert found.unknown is None, line
     return found.needs
@@ -49,11 +49,11 @@ def needs_of(line: str) -> frozenset[str]:
 
 def view_of(command: str) -> View | None:
     """Return the view that a command gets without approval, None where it needs one."""
-    return judge(command, JUDGING).view
+    return judge_line(command, JUDGING).view
 
 
-def row_of(header: str, *body: str) -> Row:
-    return rows.row(Block((frozenset(("x",)),), header, body))
+def row_of(header: str, *body: str) -> ProgramRow:
+    return rows.parse_row(RowBlock((frozenset(("x",)),), header, body))
 
 
 # The language
@@ -121,7 +121,7 @@ def test_what_reaches_out_never_only_reads() -> None:
         if "network" not in row.needs or row.by is not None:
             continue
         words = [min(names) for names in row.names]
-        found = use([Word(text, text, (0, 0)) for text in words])
+        found = find_program_use([ShellWord(text, text, (0, 0)) for text in words])
         assert found is not None
         assert (found.kind, "network" in found.needs) != ("reads", True), words
 
@@ -195,7 +195,7 @@ INSPECTING = [
 
 @pytest.mark.parametrize("command", INSPECTING)
 def test_the_system_is_inspected_on_the_host(command: str) -> None:
-    assert view_of(command) is View.SYSTEM, judge(command, JUDGING).reasons
+    assert view_of(command) is View.SYSTEM, judge_line(command, JUDGING).reasons
 
 
 READING = [
@@ -261,12 +261,12 @@ FILTERING = [
 
 @pytest.mark.parametrize("command", FILTERING)
 def test_what_is_not_known_to_filter_only_is_not_run_on_the_host(command: str) -> None:
-    assert view_of(command) in (View.READ, View.WORK, None), judge(command, JUDGING).reasons
+    assert view_of(command) in (View.READ, View.WORK, None), judge_line(command, JUDGING).reasons
 
 
 @pytest.mark.parametrize("command", ["watch uptime", "PS_FORMAT=pid ps", "uptime | perl -ne 'print'"])
 def test_what_inspects_the_sandbox_asks_nobody_and_says_so(command: str) -> None:
-    opinion = judge(command, JUDGING)
+    opinion = judge_line(command, JUDGING)
     assert opinion.suggestion is Decision.ALLOW
     assert [reason.code for reason in opinion.reasons] == ["inspects_inside"]
 
@@ -282,7 +282,7 @@ def test_what_inspects_the_sandbox_asks_nobody_and_says_so(command: str) -> None
     ],
 )
 def test_the_note_on_inspectors_agrees_with_their_number(command: str, told: str) -> None:
-    assert [reason.text for reason in judge(command, JUDGING).reasons] == [told]
+    assert [reason.text for reason in judge_line(command, JUDGING).reasons] == [told]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_the_note_on_inspectors_agrees_with_their_number(command: str, told: str
     ],
 )
 def test_a_dash_for_what_is_fetched_is_no_file(command: str, written: list[str]) -> None:
-    touches = [touch for part in judge(command, JUDGING).parts for touch in part.touches]
+    touches = [touch for part in judge_line(command, JUDGING).parts for touch in part.touches]
     assert [touch.what for touch in touches if touch.kind == "write"] == written
 
 
@@ -304,12 +304,17 @@ def test_a_dash_for_what_is_fetched_is_no_file(command: str, written: list[str])
 )
 def test_what_may_be_led_is_not_harmless_beside_what_a_rule_allows(command: str) -> None:
     """If this fails, a rule for one command of a line runs the others on the host."""
-    assert not all(part.harmless for part in judge(command, JUDGING).parts)
+    assert not all(part.harmless for part in judge_line(command, JUDGING).parts)
 
 
 def test_no_filter_is_a_script() -> None:
     """If this fails, take `filters` from its row: scripts run programs that variables name. Debian's `egrep` and `fgrep` run only grep."""
-    filters = {name for name in rows.index() for block in rows.program(name) if "filters" in rows.row(block).needs}
+    filters = {
+        name
+        for name in rows.load_row_index()
+        for block in rows.find_program_blocks(name)
+        if "filters" in rows.parse_row(block).needs
+    }
     places = {name: shutil.which(name) for name in filters - {"egrep", "fgrep"}}
     scripts = [name for name, place in places.items() if place and Path(place).read_bytes()[:2] == b"#!"]
     assert scripts == []
@@ -339,7 +344,9 @@ def test_sed_runs_and_opens_nothing_by_a_script_that_is_taken_for_simple(script:
     ],
 )
 def test_a_terminal_is_given_no_variable_that_its_later_commands_may_obey(line: str, *, allowed: bool) -> None:
-    opinion = judge_typed(Focus("x", "bash", shell=True, cwd=Path("/home/user/project"), lines=(line,)), BARE)
+    opinion = judge_typed_keys(
+        KeyboardTarget("x", "bash", shell=True, cwd=Path("/home/user/project"), lines=(line,)), BARE
+    )
     assert opinion is not None
     assert (opinion.suggestion is Decision.ALLOW) is allowed
 
@@ -352,7 +359,7 @@ def test_settings_of_apt_are_not_read_on_the_host(command: str) -> None:
 
 @pytest.mark.parametrize("command", READING)
 def test_what_reads_a_file_that_is_named_is_not_run_on_the_host(command: str) -> None:
-    assert view_of(command) is View.READ, judge(command, JUDGING).reasons
+    assert view_of(command) is View.READ, judge_line(command, JUDGING).reasons
 
 
 ASKED = [
@@ -402,7 +409,7 @@ ASKED = [
 
 @pytest.mark.parametrize("command", ASKED)
 def test_what_does_more_than_inspect_needs_approval(command: str) -> None:
-    assert judge(command, JUDGING).suggestion is not Decision.ALLOW
+    assert judge_line(command, JUDGING).suggestion is not Decision.ALLOW
 
 
 REACHING = [
@@ -478,7 +485,7 @@ REACHING = [
 
 @pytest.mark.parametrize("command", REACHING)
 def test_what_reaches_out_needs_approval(command: str) -> None:
-    assert judge(command, JUDGING).suggestion is not Decision.ALLOW
+    assert judge_line(command, JUDGING).suggestion is not Decision.ALLOW
 
 
 RUNNING = [
@@ -515,7 +522,7 @@ RUNNING = [
 
 @pytest.mark.parametrize("command", RUNNING)
 def test_an_operand_or_option_that_runs_code_or_names_lists_needs_approval(command: str) -> None:
-    assert judge(command, JUDGING).suggestion is not Decision.ALLOW
+    assert judge_line(command, JUDGING).suggestion is not Decision.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -573,7 +580,7 @@ def test_what_writes_by_an_operand_or_option_gets_a_workspace_that_it_can_write(
     ],
 )
 def test_a_word_that_names_a_file_is_judged_as_one(line: str) -> None:
-    found = judge(line.format("/home/user/.netrc"), JUDGING)
+    found = judge_line(line.format("/home/user/.netrc"), JUDGING)
     assert "secret" in [reason.code for reason in found.reasons], found
 
 

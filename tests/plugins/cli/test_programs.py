@@ -6,30 +6,30 @@ import shlex
 
 import pytest
 
-from handrail_cli.commandline import Word
-from handrail_cli.programs import Use, rows, use
-from handrail_cli.programs.languages import checker
+from handrail_cli.programs import ProgramUse, find_program_use, rows
+from handrail_cli.programs.scripts import load_checker
+from handrail_cli.shell.bash.syntax import ShellWord
 
 
-def words(line: str, *unsure: int) -> list[Word]:
+def words(line: str, *unsure: int) -> list[ShellWord]:
     """The words of a line; those whose numbers are given are not certain."""
-    return [Word(None if n in unsure else text, text, (0, 0)) for n, text in enumerate(shlex.split(line))]
+    return [ShellWord(None if n in unsure else text, text, (0, 0)) for n, text in enumerate(shlex.split(line))]
 
 
-def of(line: str) -> Use:
-    found = use(words(line))
+def of(line: str) -> ProgramUse:
+    found = find_program_use(words(line))
     assert found is not None, line
     return found
 
 
 def test_every_row_follows_the_language_and_every_program_has_one() -> None:
-    for name, texts in rows.index().items():
-        blocks = rows.program(name)
+    for name, texts in rows.load_row_index().items():
+        blocks = rows.find_program_blocks(name)
         assert [len(block.names) for block in blocks].count(1) == 1, f"{name} has not one row of its own"
         assert len(blocks[0].names) == 1, f"the row of {name} does not come before its subcommands"
         assert len(blocks) == len(texts)
         for block in blocks:
-            rows.row(block)
+            rows.parse_row(block)
 
 
 READS = [
@@ -194,14 +194,14 @@ def test_a_listed_name_is_no_abbreviation_of_a_longer_one() -> None:
 
 
 def test_a_program_without_a_row_is_not_known() -> None:
-    assert use(words("no-such-program x")) is None
-    assert use(words("ls", 0)) is None
+    assert find_program_use(words("no-such-program x")) is None
+    assert find_program_use(words("ls", 0)) is None
 
 
 def test_a_word_that_may_turn_out_an_option_is_unknown_save_where_no_option_does_more() -> None:
-    assert use(words("sort X", 1)).unknown == 1  # type: ignore[union-attr]
-    assert use(words("sort -- X", 2)).unknown is None  # type: ignore[union-attr]
-    assert use(words("cat X", 1)).unknown is None  # type: ignore[union-attr]
+    assert find_program_use(words("sort X", 1)).unknown == 1  # type: ignore[union-attr]
+    assert find_program_use(words("sort -- X", 2)).unknown is None  # type: ignore[union-attr]
+    assert find_program_use(words("cat X", 1)).unknown is None  # type: ignore[union-attr]
 
 
 def test_roles_say_what_a_command_names() -> None:
@@ -307,14 +307,14 @@ HIDDEN = [
 
 @pytest.mark.parametrize(("language", "code"), HIDDEN)
 def test_nothing_hides_in_what_looks_like_text(language: str, code: str) -> None:
-    finding = checker(language)(code)
+    finding = load_checker(language)(code)
     assert finding.doubtful or finding.kind == "dangerous"
 
 
 def test_code_on_standard_input_is_looked_at_where_it_stands_in_the_line() -> None:
-    assert use(words("python3"), fed="print(1)").kind == "reads"  # type: ignore[union-attr]
-    assert use(words("python3 -"), fed="import socket").kind == "dangerous"  # type: ignore[union-attr]
-    assert [one.code for one in use(words("bash -s"), fed="rm x").inner] == ["rm x"]  # type: ignore[union-attr]
+    assert find_program_use(words("python3"), fed="print(1)").kind == "reads"  # type: ignore[union-attr]
+    assert find_program_use(words("python3 -"), fed="import socket").kind == "dangerous"  # type: ignore[union-attr]
+    assert [one.code for one in find_program_use(words("bash -s"), fed="rm x").inner] == ["rm x"]  # type: ignore[union-attr]
 
 
 MORE = [
@@ -499,5 +499,5 @@ def test_what_an_eval_would_take_apart_is_not_a_name() -> None:
 
 
 def test_a_comparison_of_numbers_computes_only_within_double_brackets() -> None:
-    assert use(words("[ N -gt 3 ]", 1)).unknown is None  # type: ignore[union-attr]
-    assert use(words("[[ N -gt 3 ]]", 1)).unknown is not None  # type: ignore[union-attr]
+    assert find_program_use(words("[ N -gt 3 ]", 1)).unknown is None  # type: ignore[union-attr]
+    assert find_program_use(words("[[ N -gt 3 ]]", 1)).unknown is not None  # type: ignore[union-attr]

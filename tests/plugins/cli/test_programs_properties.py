@@ -10,17 +10,17 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from handrail_cli.commandline import Word
-from handrail_cli.programs import grammars, languages, rows, use
-from handrail_cli.programs.rows import Row
+from handrail_cli.programs import find_program_use, grammars, rows, scripts
+from handrail_cli.programs.rows import ProgramRow
+from handrail_cli.shell.bash.syntax import ShellWord
 
-PROGRAMS = sorted(rows.index())
+PROGRAMS = sorted(rows.load_row_index())
 
 
-def every_row() -> Iterator[tuple[str, Row]]:
+def every_row() -> Iterator[tuple[str, ProgramRow]]:
     for name in PROGRAMS:
-        for block in rows.program(name):
-            yield name, rows.row(block)
+        for block in rows.find_program_blocks(name):
+            yield name, rows.parse_row(block)
 
 
 def test_every_grammar_check_and_language_that_a_row_names_is_there() -> None:
@@ -30,7 +30,7 @@ def test_every_grammar_check_and_language_that_a_row_names_is_there() -> None:
         roles = [operand.role for operand in row.operands] + [option.role or "" for option in row.options.values()]
         for role in roles:
             if role.startswith("code/"):
-                assert role.removeprefix("code/") in {*languages.CHECKERS, "bash", "yq"}, (name, role)
+                assert role.removeprefix("code/") in {*scripts.CHECKERS, "bash", "yq"}, (name, role)
 
 
 def test_every_grammar_and_check_is_used() -> None:
@@ -40,9 +40,9 @@ def test_every_grammar_and_check_is_used() -> None:
 
 
 def test_every_grammar_check_and_checker_stands_where_it_is_said_to() -> None:
-    assert all(map(callable, map(grammars.grammar, grammars.GRAMMARS)))
-    assert all(map(callable, map(grammars.check, grammars.CHECKS)))
-    assert all(map(callable, map(languages.checker, languages.CHECKERS)))
+    assert all(map(callable, map(grammars.load_grammar, grammars.GRAMMARS)))
+    assert all(map(callable, map(grammars.load_check, grammars.CHECKS)))
+    assert all(map(callable, map(scripts.load_checker, scripts.CHECKERS)))
 
 
 def test_no_option_is_dangerous_in_one_spelling_and_harmless_by_a_prefix() -> None:
@@ -57,7 +57,7 @@ def test_no_option_is_dangerous_in_one_spelling_and_harmless_by_a_prefix() -> No
             assert all(listed(row, option) for option in hidden), (name, prefix.name, hidden)
 
 
-def listed(row: Row, name: str) -> bool:
+def listed(row: ProgramRow, name: str) -> bool:
     return row.options[name].makes == "danger"
 
 
@@ -101,7 +101,7 @@ WORDS = st.one_of(
     texts=st.lists(st.tuples(WORDS, st.sampled_from(["sure", "unsure", "glob"])), max_size=8),
 )
 def test_words_never_make_it_fail(program: str, texts: list[tuple[str, str]]) -> None:
-    found = use([Word(program, program, (0, 0)), *(word(text, kind) for text, kind in texts)])
+    found = find_program_use([ShellWord(program, program, (0, 0)), *(word(text, kind) for text, kind in texts)])
     assert found is not None
     size = len(texts) + 1
     assert found.unknown is None or 0 <= found.unknown < size
@@ -110,14 +110,14 @@ def test_words_never_make_it_fail(program: str, texts: list[tuple[str, str]]) ->
     assert (found.kind == "dangerous") >= (found.reason is not None)
 
 
-def word(text: str, kind: str) -> Word:
-    return Word(None if kind == "unsure" else text, text, (0, 0), glob=kind == "glob")
+def word(text: str, kind: str) -> ShellWord:
+    return ShellWord(None if kind == "unsure" else text, text, (0, 0), glob=kind == "glob")
 
 
 @settings(max_examples=300, deadline=None)
-@given(language=st.sampled_from(sorted(languages.CHECKERS)), text=st.text(max_size=80))
+@given(language=st.sampled_from(sorted(scripts.CHECKERS)), text=st.text(max_size=80))
 def test_scripts_never_make_it_fail(language: str, text: str) -> None:
-    languages.checker(language)(text)
+    scripts.load_checker(language)(text)
 
 
 @settings(max_examples=200, deadline=None)
@@ -127,7 +127,7 @@ def test_letters_together_are_what_they_are_apart(parts: list[str]) -> None:
     files = [part for part in parts if not part.startswith("-")]
     together = ["rm", *(["-" + "".join(flag[1] for flag in flags)] if flags else []), *files]
     apart = ["rm", *flags, *files]
-    one, other = (use([Word(text, text, (0, 0)) for text in texts]) for texts in (together, apart))
+    one, other = (find_program_use([ShellWord(text, text, (0, 0)) for text in texts]) for texts in (together, apart))
     assert one is not None
     assert other is not None
     assert one.kind == other.kind
@@ -154,7 +154,7 @@ def shown_options(program: str) -> set[str]:
 
 @pytest.mark.parametrize("program", HELPFUL)
 def test_listed_options_are_options_of_the_installed_program(program: str) -> None:
-    row = rows.row(rows.program(program)[0])
+    row = rows.parse_row(rows.find_program_blocks(program)[0])
     known = set[str]().union(*map(shown_options, row.names[0]))
     ours = [option.name for option in row.options.values() if option.name.startswith("--")]
     if len(known) < 4 or not shown_options(program):

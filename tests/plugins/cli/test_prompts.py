@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from handrail_cli.config import AnswerRule
-from handrail_cli.prompts import PATTERNS, at_the_end
+from handrail_cli.process.config import AnswerRule
+from handrail_cli.process.prompts import PROMPT_PATTERNS, find_prompt
 
 # As the programs print them; the last line of what stood on the stream.
 PROMPTS = [
@@ -58,7 +58,7 @@ PROMPTS = [
 
 @pytest.mark.parametrize(("kind", "output"), PROMPTS)
 def test_a_prompt_at_the_end_is_known(kind: str, output: str) -> None:
-    found = at_the_end(output.encode(), stream="stderr")
+    found = find_prompt(output.encode(), stream="stderr")
     assert found is not None
     assert (found.kind, found.stream) == (kind, "stderr")
 
@@ -81,17 +81,17 @@ def test_a_prompt_at_the_end_is_known(kind: str, output: str) -> None:
     ],
 )
 def test_what_only_looks_like_one_is_none(output: str) -> None:
-    assert at_the_end(output.encode(), stream="stdout") is None
+    assert find_prompt(output.encode(), stream="stdout") is None
 
 
 def test_colours_around_a_prompt_change_nothing() -> None:
-    found = at_the_end(b"\x1b[1m?\x1b[0m \x1b[32mContinue\x1b[0m [y/N] \x1b[0m", stream="stdout")
+    found = find_prompt(b"\x1b[1m?\x1b[0m \x1b[32mContinue\x1b[0m [y/N] \x1b[0m", stream="stdout")
     assert found is not None
     assert found.text == "? Continue [y/N]"
 
 
 def test_there_are_at_least_fourteen_patterns() -> None:
-    assert len(PATTERNS) >= 14
+    assert len(PROMPT_PATTERNS) >= 14
 
 
 @pytest.mark.parametrize(

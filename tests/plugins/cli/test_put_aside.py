@@ -16,7 +16,7 @@ import pytest
 from tests.plugins.cli.conftest import Run
 from tests.plugins.cli.test_sandbox_commands import Cli
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
+from handrail import Decision, EvaluationContext, Evaluator, Invocation, Opinion, Route, Session
 from handrail.testing import open_test_session
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
@@ -30,7 +30,7 @@ class OnHost(Evaluator):
 
     name = "on_host"
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         if not invocation.tool.confinable:
             return None
         on_host = "on-host" in str(invocation.args.get("command"))

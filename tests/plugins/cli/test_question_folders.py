@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.plugins.cli.test_sandbox_network import run, working
 
-from handrail.asking.confirm import Answer, Approval, Choice
-from handrail.asking.questions import question
+from handrail.api.approval import Answer, Approval, Choice
+from handrail.approval.rendering import question
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Decision, Judging, Offer, Route, View
-from handrail.files.small_texts import read_small_text
-from handrail_cli import registries
-from handrail_cli.judgement import judge
+from handrail import Decision, EvaluationContext, Route, SandboxOffer, View
+from handrail.fs.small_files import read_small_text
 from handrail_cli.programs import rows
-from handrail_cli.programs.values import Family
-from handrail_cli.registries import FAMILIES, Circumstances
+from handrail_cli.programs.values import RegistryFamily
+from handrail_cli.shell import package_sources
+from handrail_cli.shell.package_sources import SOURCE_FINDERS, RegistryLookup
+from handrail_cli.shell.verdict import judge_line
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Circumstances:
+def around(tmp_path: Path) -> RegistryLookup:
     """A project in a home, with nothing configured."""
     work, home = tmp_path / "work", tmp_path / "home"
     for folder in (work / "deep", home):
         folder.mkdir(parents=True)
-    return Circumstances({}, home, (work / "deep",), (work,), read_small_text)
+    return RegistryLookup({}, home, (work / "deep",), (work,), read_small_text)
 
 
 def put(folder: object, name: str, text: str) -> None:
@@ -43,9 +43,9 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize(("family", "hosts"), DEFAULTS.items())
-def test_a_program_has_hosts_of_its_own(around: Circumstances, family: str, hosts: tuple[str, ...]) -> None:
-    assert registries.package_sources(family, around).places == hosts
-    assert registries.package_sources(family, replace(around, read_text=None)).places == hosts
+def test_a_program_has_hosts_of_its_own(around: RegistryLookup, family: str, hosts: tuple[str, ...]) -> None:
+    assert package_sources.find_package_sources(family, around).places == hosts
+    assert package_sources.find_package_sources(family, replace(around, read_text=None)).places == hosts
 
 
 MIRROR = "https://me:hunter2@mirror.example:8443/x/"
@@ -64,9 +64,9 @@ MIRROR = "https://me:hunter2@mirror.example:8443/x/"
     ],
 )
 def test_a_variable_of_the_person_takes_the_place_of_it(
-    around: Circumstances, family: str, variables: dict[str, str]
+    around: RegistryLookup, family: str, variables: dict[str, str]
 ) -> None:
-    found = registries.package_sources(family, replace(around, environment=variables))
+    found = package_sources.find_package_sources(family, replace(around, environment=variables))
     assert found.places == ("mirror.example:8443",)
     assert "hunter2" not in str(found.variables)
     assert family == "yarn" or "https://mirror.example:8443/x/" in str(found.variables)
@@ -87,11 +87,11 @@ def test_a_variable_of_the_person_takes_the_place_of_it(
         ("go", ".config/go/env", f"GOPROXY={MIRROR}\nGOSUMDB=off\n"),
     ],
 )
-def test_so_does_a_file_of_the_persons_home(around: Circumstances, family: str, file: str, text: str) -> None:
+def test_so_does_a_file_of_the_persons_home(around: RegistryLookup, family: str, file: str, text: str) -> None:
     put(around.home, file, text)
-    found = registries.package_sources(family, around)
+    found = package_sources.find_package_sources(family, around)
     assert found.places == ("mirror.example:8443",)
-    told = f"{found.variables}{registries.cargo_settings(around) if family == 'cargo' else ''}"
+    told = f"{found.variables}{package_sources.create_cargo_config(around) if family == 'cargo' else ''}"
     assert "https://mirror.example:8443/x/" in told, "a confined program is told the same"
     assert "hunter2" not in told
 
@@ -112,15 +112,15 @@ def test_so_does_a_file_of_the_persons_home(around: Circumstances, family: str, 
         ("gem", "Gemfile", "source 'https://project.example'\n"),
     ],
 )
-def test_what_a_file_of_the_project_names_is_told(around: Circumstances, family: str, file: str, text: str) -> None:
+def test_what_a_file_of_the_project_names_is_told(around: RegistryLookup, family: str, file: str, text: str) -> None:
     put(around.roots[0], file, text)
-    assert registries.package_sources(family, around).places[:1] == ("project.example",)
+    assert package_sources.find_package_sources(family, around).places[:1] == ("project.example",)
 
 
-def test_scopes_that_the_project_names_are_told_beside_its_registry(around: Circumstances) -> None:
+def test_scopes_that_the_project_names_are_told_beside_its_registry(around: RegistryLookup) -> None:
     put(around.roots[0], ".npmrc", "@mine:registry=https://project.example/\n")
     put(around.home, ".npmrc", "@theirs:registry=https://me:hunter2@user.example/\n")
-    found = registries.package_sources("npm", around)
+    found = package_sources.find_package_sources("npm", around)
     assert found.places == ("registry.npmjs.org", "project.example")
     assert found.variables["npm_config_@mine:registry"] == "https://project.example/"
     assert found.variables["npm_config_@theirs:registry"] == "https://user.example/"
@@ -129,40 +129,45 @@ def test_scopes_that_the_project_names_are_told_beside_its_registry(around: Circ
 @pytest.mark.parametrize(
     "text", ["registry=https://${TOKEN}.project.example/\n", "registry=file:///etc\n", "registry=https://[/\n", "\0"]
 )
-def test_what_is_no_plain_address_is_left_out(around: Circumstances, text: str) -> None:
+def test_what_is_no_plain_address_is_left_out(around: RegistryLookup, text: str) -> None:
     put(around.roots[0], ".npmrc", text)
-    found = registries.package_sources("npm", replace(around, environment={"TOKEN": "hunter2"}))
+    found = package_sources.find_package_sources("npm", replace(around, environment={"TOKEN": "hunter2"}))
     assert found.places == ("registry.npmjs.org",)
 
 
-def test_a_link_out_of_the_workspace_is_not_followed(around: Circumstances) -> None:
+def test_a_link_out_of_the_workspace_is_not_followed(around: RegistryLookup) -> None:
     put(around.home, "theirs", "registry=https://hunter2.example/\n")
     Path(str(around.roots[0]), ".npmrc").symlink_to(Path(str(around.home), "theirs"))
-    assert registries.package_sources("npm", around).places == ("registry.npmjs.org",)
+    assert package_sources.find_package_sources("npm", around).places == ("registry.npmjs.org",)
 
 
 def test_every_family_of_the_rows_is_known() -> None:
     from typing import get_args
 
-    named = {row.reaches for blocks in map(rows.program, rows.index()) for row in map(rows.row, blocks) if row.reaches}
-    assert named == set(get_args(Family))
-    assert set(FAMILIES) | {"urls", "git", "submodules"} == set(get_args(Family))
+    named = {
+        row.reaches
+        for blocks in map(rows.find_program_blocks, rows.load_row_index())
+        for row in map(rows.parse_row, blocks)
+        if row.reaches
+    }
+    assert named == set(get_args(RegistryFamily))
+    assert set(SOURCE_FINDERS) | {"urls", "git", "submodules"} == set(get_args(RegistryFamily))
 
 
 # What is judged
 
 
 @pytest.fixture
-def judging(around: Circumstances) -> Judging:
+def judging(around: RegistryLookup) -> EvaluationContext:
     work = Path(str(around.roots[0]))
-    return Judging(
+    return EvaluationContext(
         cwd=work,
         home=Path(str(around.home)),
         user="ada",
         environment={"PATH": "/usr/bin"},
         workspace=(work,),
         platform="linux",
-        sandbox=Offer("box", filters=True),
+        sandbox=SandboxOffer("box", filters=True),
         read_text=read_small_text,
         undoable=True,
     )
@@ -189,11 +194,11 @@ REMOTES = '[remote "origin"]\n\turl = https://git.example/a\n[remote "fork"]\n\t
     ],
 )
 def test_a_command_that_lacks_nothing_but_hosts_is_asked_about_by_these(
-    judging: Judging, command: str, hosts: tuple[str, ...]
+    judging: EvaluationContext, command: str, hosts: tuple[str, ...]
 ) -> None:
     put(judging.cwd, ".git/config", REMOTES)
     put(judging.cwd, ".gitmodules", '[submodule "s"]\n\tpath = s\n\turl = https://sub.example/s\n')
-    opinion = judge(command, judging)
+    opinion = judge_line(command, judging)
     assert (opinion.suggestion, opinion.route, opinion.view) == (Decision.CONFIRM, Route.SANDBOX, View.WORK)
     assert opinion.reach is not None
     assert (opinion.reach.hosts, opinion.reach.needed) == (hosts, True)
@@ -225,24 +230,26 @@ def test_a_command_that_lacks_nothing_but_hosts_is_asked_about_by_these(
         pytest.param("npm ci && rm -rf ~", id="what-else-is-dangerous"),
     ],
 )
-def test_all_else_that_needs_the_network_is_asked_about_for_the_host(judging: Judging, command: str) -> None:
+def test_all_else_that_needs_the_network_is_asked_about_for_the_host(judging: EvaluationContext, command: str) -> None:
     put(judging.cwd, ".git/config", REMOTES)
-    opinion = judge(command, judging)
+    opinion = judge_line(command, judging)
     assert opinion.suggestion is not Decision.ALLOW
     assert (opinion.route, opinion.view, opinion.reach) == (Route.HOST, None, None)
 
 
-@pytest.mark.parametrize("sandbox", [Offer("box"), Offer("box", network=True, filters=True)])
-def test_a_sandbox_that_cannot_filter_or_has_the_network_is_told_no_hosts(judging: Judging, sandbox: Offer) -> None:
-    opinion = judge("npm ci", replace(judging, sandbox=sandbox))
+@pytest.mark.parametrize("sandbox", [SandboxOffer("box"), SandboxOffer("box", network=True, filters=True)])
+def test_a_sandbox_that_cannot_filter_or_has_the_network_is_told_no_hosts(
+    judging: EvaluationContext, sandbox: SandboxOffer
+) -> None:
+    opinion = judge_line("npm ci", replace(judging, sandbox=sandbox))
     assert opinion.reach is None
     assert opinion.route is (Route.SANDBOX if sandbox.network else Route.HOST)
 
 
-def test_hosts_of_the_settings_are_no_question(judging: Judging) -> None:
-    allowed = replace(judging, sandbox=Offer("box", filters=True, hosts=("*.npmjs.org", "pypi.org")))
-    assert judge("npm ci", allowed).suggestion is Decision.ALLOW
-    asked = judge("pip install -t lib six", allowed)
+def test_hosts_of_the_settings_are_no_question(judging: EvaluationContext) -> None:
+    allowed = replace(judging, sandbox=SandboxOffer("box", filters=True, hosts=("*.npmjs.org", "pypi.org")))
+    assert judge_line("npm ci", allowed).suggestion is Decision.ALLOW
+    asked = judge_line("pip install -t lib six", allowed)
     assert asked.suggestion is Decision.CONFIRM
 
 
@@ -250,20 +257,22 @@ def test_hosts_of_the_settings_are_no_question(judging: Judging) -> None:
     ("command", "hosts"),
     [("cargo build", ("index.crates.io", "static.crates.io")), ("make", ()), ("bash ./build.sh", ())],
 )
-def test_what_may_need_hosts_runs_without_a_question(judging: Judging, command: str, hosts: tuple[str, ...]) -> None:
+def test_what_may_need_hosts_runs_without_a_question(
+    judging: EvaluationContext, command: str, hosts: tuple[str, ...]
+) -> None:
     put(judging.cwd, "build.sh", "make\n")
-    opinion = judge(command, judging)
+    opinion = judge_line(command, judging)
     assert opinion.suggestion is Decision.ALLOW
     assert opinion.reach is not None
     assert (opinion.reach.hosts, opinion.reach.needed) == (hosts, False)
 
 
 @pytest.mark.parametrize("program", [".venv/bin/pip", ".venv/bin/python -m pip", "pip"])
-def test_the_index_of_the_projects_virtual_environment_is_told(judging: Judging, program: str) -> None:
+def test_the_index_of_the_projects_virtual_environment_is_told(judging: EvaluationContext, program: str) -> None:
     put(judging.cwd, ".venv/pyvenv.cfg", "")
     put(judging.cwd, ".venv/pip.conf", "[global]\nindex-url = https://project.example/simple\n")
     active = replace(judging, environment={**judging.environment, "VIRTUAL_ENV": str(judging.cwd / ".venv")})
-    opinion = judge(f"{program} install six", active if program == "pip" else judging)
+    opinion = judge_line(f"{program} install six", active if program == "pip" else judging)
     assert opinion.reach is not None
     assert opinion.reach.hosts == ("project.example",)
 
@@ -280,27 +289,29 @@ def test_the_index_of_the_projects_virtual_environment_is_told(judging: Judging,
         ("six  # -i https://project.example/", ("pypi.org", "files.pythonhosted.org")),
     ],
 )
-def test_the_index_that_requirements_name_is_told(judging: Judging, line: str, hosts: tuple[str, ...]) -> None:
+def test_the_index_that_requirements_name_is_told(
+    judging: EvaluationContext, line: str, hosts: tuple[str, ...]
+) -> None:
     put(judging.cwd, "needed.txt", f"six\n{line}\n")
-    opinion = judge("pip install --target lib -r needed.txt", judging)
+    opinion = judge_line("pip install --target lib -r needed.txt", judging)
     assert opinion.reach is not None
     assert opinion.reach.hosts == hosts
 
 
 @pytest.mark.parametrize("command", ["touch x", "rm x", "ls", "sort a > b"])
-def test_ordinary_commands_get_no_network(judging: Judging, command: str) -> None:
-    assert judge(command, judging).reach is None
+def test_ordinary_commands_get_no_network(judging: EvaluationContext, command: str) -> None:
+    assert judge_line(command, judging).reach is None
 
 
-def test_a_program_of_the_workspace_on_path_is_its_code(judging: Judging, tmp_path: Path) -> None:
+def test_a_program_of_the_workspace_on_path_is_its_code(judging: EvaluationContext, tmp_path: Path) -> None:
     put(judging.cwd, ".venv/bin/pip", "")
     put(judging.cwd, ".venv/bin/ps", "")
     venv = str(judging.cwd / ".venv")
     active = replace(judging, environment={"PATH": f"{venv}/bin:/usr/bin", "VIRTUAL_ENV": venv})
-    assert judge("pip install six", active).reach is not None
-    own = judge("ps", active)
+    assert judge_line("pip install six", active).reach is not None
+    own = judge_line("ps", active)
     assert (own.suggestion, own.route, own.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
-    assert judge("ps", replace(active, sandbox=None)).suggestion is Decision.CONFIRM
+    assert judge_line("ps", replace(active, sandbox=None)).suggestion is Decision.CONFIRM
 
 
 # What needs no host, or more than hosts
@@ -309,49 +320,53 @@ def test_a_program_of_the_workspace_on_path_is_its_code(judging: Judging, tmp_pa
 @pytest.mark.parametrize(
     "command", ["git clone below copy", "git clone ./below copy", "git fetch near", "git pull ./below main"]
 )
-def test_a_repository_of_the_workspace_needs_no_network(judging: Judging, command: str) -> None:
+def test_a_repository_of_the_workspace_needs_no_network(judging: EvaluationContext, command: str) -> None:
     put(judging.cwd, ".git/config", f'{REMOTES}[remote "near"]\n\turl = ./below\n')
     (Path(judging.cwd) / "below").mkdir()
-    opinion = judge(command, judging)
+    opinion = judge_line(command, judging)
     assert (opinion.suggestion, opinion.route) == (Decision.ALLOW, Route.SANDBOX)
     assert opinion.reach is None or not opinion.reach.needed
 
 
 @pytest.mark.parametrize("command", ["git clone /opt/other", "git clone file:///opt/other", "git fetch far"])
-def test_a_repository_outside_is_asked_about_by_its_place(judging: Judging, command: str) -> None:
+def test_a_repository_outside_is_asked_about_by_its_place(judging: EvaluationContext, command: str) -> None:
     put(judging.cwd, ".git/config", f'{REMOTES}[remote "far"]\n\turl = /opt/other\n')
-    assert [reason.code for reason in judge(command, judging).reasons] == ["read_outside"]
+    assert [reason.code for reason in judge_line(command, judging).reasons] == ["read_outside"]
 
 
 @pytest.mark.parametrize("command", ["git clone host.example:below", "git clone ssh://host.example/below"])
-def test_a_repository_of_another_machine_needs_the_network(judging: Judging, command: str) -> None:
-    assert "needs_network" in [reason.code for reason in judge(command, judging).reasons]
+def test_a_repository_of_another_machine_needs_the_network(judging: EvaluationContext, command: str) -> None:
+    assert "needs_network" in [reason.code for reason in judge_line(command, judging).reasons]
 
 
 LOSING = "wget https://a.example/x https://b.example/y"
 
 
-def test_what_may_be_lost_is_asked_about_beside_the_hosts_and_no_grant_of_hosts_answers_it(judging: Judging) -> None:
+def test_what_may_be_lost_is_asked_about_beside_the_hosts_and_no_grant_of_hosts_answers_it(
+    judging: EvaluationContext,
+) -> None:
     put(judging.cwd, "x", "mine")
-    opinion = judge(LOSING, replace(judging, undoable=False))
+    opinion = judge_line(LOSING, replace(judging, undoable=False))
     assert [reason.code for reason in opinion.reasons] == ["needs_network", "not_restorable"]
     assert (opinion.route, opinion.view) == (Route.SANDBOX, View.WORK)
     assert [part.view for part in opinion.parts] == [None]
-    assert [reason.code for reason in judge(LOSING, judging).reasons] == ["needs_network"]
+    assert [reason.code for reason in judge_line(LOSING, judging).reasons] == ["needs_network"]
 
 
-def test_hosts_that_are_allowed_leave_what_may_be_lost(judging: Judging) -> None:
+def test_hosts_that_are_allowed_leave_what_may_be_lost(judging: EvaluationContext) -> None:
     put(judging.cwd, "x", "mine")
-    allowed = replace(judging, undoable=False, sandbox=Offer("box", filters=True, hosts=("a.example", "b.example")))
-    opinion = judge(LOSING, allowed)
+    allowed = replace(
+        judging, undoable=False, sandbox=SandboxOffer("box", filters=True, hosts=("a.example", "b.example"))
+    )
+    opinion = judge_line(LOSING, allowed)
     assert (opinion.suggestion, opinion.route) == (Decision.CONFIRM, Route.SANDBOX)
     assert [reason.code for reason in opinion.reasons] == ["not_restorable"]
 
 
-def test_handrails_own_files_are_no_reason_where_the_sandbox_keeps_them(judging: Judging) -> None:
+def test_handrails_own_files_are_no_reason_where_the_sandbox_keeps_them(judging: EvaluationContext) -> None:
     guarded = replace(judging, protected=(Path(judging.cwd) / "handrail.toml",))
-    assert [reason.code for reason in judge(LOSING, guarded).reasons] == ["needs_network"]
-    on_host = judge(f"{LOSING}; ssh host.example", guarded)
+    assert [reason.code for reason in judge_line(LOSING, guarded).reasons] == ["needs_network"]
+    on_host = judge_line(f"{LOSING}; ssh host.example", guarded)
     assert "own" in [reason.code for reason in on_host.reasons]
 
 
@@ -366,8 +381,8 @@ def test_handrails_own_files_are_no_reason_where_the_sandbox_keeps_them(judging:
     ],
 )
 def test_all_temporary_files_may_be_deleted_where_the_sandbox_has_its_own(
-    judging: Judging, command: str, *, private: bool, asks: bool
+    judging: EvaluationContext, command: str, *, private: bool, asks: bool
 ) -> None:
     elsewhere = replace(judging, cwd=Path("/srv/shop"), workspace=(Path("/srv/shop"),))
-    opinion = judge(command, replace(elsewhere, sandbox=Offer("box", private_tmp=private)))
+    opinion = judge_line(command, replace(elsewhere, sandbox=SandboxOffer("box", private_tmp=private)))
     assert ("bulk_delete" in [reason.code for reason in opinion.reasons]) is asks

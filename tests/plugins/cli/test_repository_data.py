@@ -16,7 +16,7 @@ from tests.plugins.cli.test_own_programs import no
 from tests.plugins.cli.test_sandbox_network import Person, run, working
 
 from handrail import Choice, Session
-from handrail.opening import found_runtime
+from handrail.open_session import open_configured_runtime
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
@@ -578,7 +578,10 @@ async def test_what_git_starts_is_not_found_in_the_workspace(tmp_path: Path, var
     (own / "gpg").write_text("#!/bin/sh\ntouch .git/planted\n")
     (own / "gpg").chmod(0o755)
     show = f'echo "${variable}"'
-    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+    async with (
+        open_configured_runtime({}, cwd=work, environment=environment) as runtime,
+        runtime.session(confirm=no) as session,
+    ):
         await run(session, "git commit --allow-empty -S -m x")
         assert not (work / ".git/planted").exists()
         assert str(own) not in (await run(session, f"git add .; {show}"))["stdout"]

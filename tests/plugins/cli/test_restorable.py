@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Decision, Judging, Mode, Route
-from handrail.judging.verdicts import Offer
-from handrail.undo.patterns import PathLookup
-from handrail_cli import windows
-from handrail_cli.judgement import judge
+from handrail import Decision, EvaluationContext, Mode, Route
+from handrail.api.verdict import SandboxOffer
+from handrail.undo.path_patterns import PathLookup
+from handrail_cli.shell import windows
+from handrail_cli.shell.verdict import judge_line
 
 
 @pytest.fixture
@@ -37,15 +37,15 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
-def judging(project: Path, *, undoable: bool) -> Judging:
-    return Judging(
+def judging(project: Path, *, undoable: bool) -> EvaluationContext:
+    return EvaluationContext(
         cwd=project,
         home=project.parent,
         user="user",
         environment={},
         workspace=(project,),
         platform="linux",
-        sandbox=Offer("bubblewrap", writable=(str(project),)),
+        sandbox=SandboxOffer("bubblewrap", writable=(str(project),)),
         undoable=undoable,
     )
 
@@ -77,12 +77,12 @@ LOSING = [
 
 @pytest.mark.parametrize("command", LOSING)
 def test_losing_a_file_runs_only_where_undo_keeps_it(project: Path, command: str) -> None:
-    kept = judge(command, judging(project, undoable=True))
+    kept = judge_line(command, judging(project, undoable=True))
     assert (kept.suggestion, kept.relies_on_undo) == (Decision.ALLOW, True)
-    asked = judge(command, judging(project, undoable=False))
+    asked = judge_line(command, judging(project, undoable=False))
     assert (asked.suggestion, asked.relies_on_undo) == (Decision.CONFIRM, False)
     assert "neither git nor undo" in asked.reasons[-1].text
-    confined = judge(command, replace(judging(project, undoable=False), mode=Mode.PERMISSIVE))
+    confined = judge_line(command, replace(judging(project, undoable=False), mode=Mode.PERMISSIVE))
     assert (confined.rule, confined.route) == ("shell:not_restorable", Route.SANDBOX)
 
 
@@ -107,7 +107,7 @@ def test_losing_a_file_runs_only_where_undo_keeps_it(project: Path, command: str
     ],
 )
 def test_what_git_or_a_tool_can_bring_back_needs_no_undo(project: Path, command: str) -> None:
-    assert judge(command, judging(project, undoable=False)).suggestion is Decision.ALLOW
+    assert judge_line(command, judging(project, undoable=False)).suggestion is Decision.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_what_the_session_has_marked_does_not_count_as_generated(project: Path, 
     began = time.time()
     (project / mark).write_text(text)
     here = judging(project, undoable=False)
-    assert judge("rm -rf build", here).suggestion is Decision.ALLOW
-    assert judge("rm -rf build", replace(here, began=began)).suggestion is Decision.CONFIRM
+    assert judge_line("rm -rf build", here).suggestion is Decision.ALLOW
+    assert judge_line("rm -rf build", replace(here, began=began)).suggestion is Decision.CONFIRM
     # What was said before counts.
-    assert judge("rm -rf build", replace(here, began=began + 60)).suggestion is Decision.ALLOW
+    assert judge_line("rm -rf build", replace(here, began=began + 60)).suggestion is Decision.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -145,26 +145,26 @@ def test_what_the_session_has_marked_does_not_count_as_generated(project: Path, 
     ],
 )
 def test_another_name_in_one_folder_loses_nothing(project: Path, command: str, asked: bool) -> None:
-    opinion = judge(command, judging(project, undoable=False))
+    opinion = judge_line(command, judging(project, undoable=False))
     assert (opinion.suggestion is Decision.CONFIRM) is asked
 
 
 def test_a_repository_below_is_lost_with_its_folder(project: Path) -> None:
     (project / "lib/deep/c.txt").unlink()
-    assert judge("rm -rf lib", judging(project, undoable=False)).suggestion is Decision.CONFIRM
+    assert judge_line("rm -rf lib", judging(project, undoable=False)).suggestion is Decision.CONFIRM
 
 
 def test_a_damaged_index_brings_nothing_back(project: Path) -> None:
     (project / ".git/index").write_bytes((project / ".git/index").read_bytes()[:40])
-    assert judge("rm kept.txt", judging(project, undoable=False)).suggestion is Decision.CONFIRM
+    assert judge_line("rm kept.txt", judging(project, undoable=False)).suggestion is Decision.CONFIRM
 
 
 @pytest.mark.parametrize("version", ["3", "4"])
 def test_an_index_of_another_version_is_read_or_asked_about(project: Path, version: str) -> None:
     subprocess.run(["git", "update-index", "--index-version", version], cwd=project, check=True)
-    assert judge("rm changed.txt", judging(project, undoable=False)).suggestion is Decision.CONFIRM
+    assert judge_line("rm changed.txt", judging(project, undoable=False)).suggestion is Decision.CONFIRM
     expected = Decision.ALLOW if version == "3" else Decision.CONFIRM
-    assert judge("rm kept.txt", judging(project, undoable=False)).suggestion is expected
+    assert judge_line("rm kept.txt", judging(project, undoable=False)).suggestion is expected
 
 
 @pytest.mark.parametrize(
@@ -176,29 +176,29 @@ def test_an_index_of_another_version_is_read_or_asked_about(project: Path, versi
     ],
 )  # fmt: skip
 def test_undo_lifts_no_other_question(project: Path, command: str) -> None:
-    opinion = judge(command, judging(project, undoable=True))
+    opinion = judge_line(command, judging(project, undoable=True))
     assert (opinion.floor, opinion.relies_on_undo) == (Decision.CONFIRM, False)
 
 
 def test_what_kills_a_system_is_denied_with_undo(project: Path) -> None:
-    opinion = judge("parallel bash -c ::: 'rm -rf /'", judging(project, undoable=True))
+    opinion = judge_line("parallel bash -c ::: 'rm -rf /'", judging(project, undoable=True))
     assert opinion.catastrophic
 
 
 @pytest.mark.parametrize("undoable", [True, False])
 def test_a_powershell_command_relies_on_undo_as_well(project: Path, undoable: bool) -> None:
     here = replace(judging(project, undoable=undoable), shell="powershell")
-    opinion = windows.judge("echo hi > notes/a.md", here, shell="powershell", cwd=project)
+    opinion = windows.judge_windows_command("echo hi > notes/a.md", here, shell="powershell", cwd=project)
     expected = Decision.ALLOW if undoable else Decision.CONFIRM
     assert (opinion.suggestion, opinion.relies_on_undo, opinion.route) == (expected, undoable, Route.SANDBOX)
 
 
 def test_where_nobody_is_asked_it_stays_in_the_sandbox(project: Path) -> None:
-    assert judge("rm -rf notes", judging(project, undoable=False)).route is Route.SANDBOX
+    assert judge_line("rm -rf notes", judging(project, undoable=False)).route is Route.SANDBOX
 
 
 def test_no_sandbox_is_asked_about_whatever_undo_keeps(project: Path) -> None:
-    opinion = judge("rm -rf notes", replace(judging(project, undoable=True), sandbox=None))
+    opinion = judge_line("rm -rf notes", replace(judging(project, undoable=True), sandbox=None))
     assert (opinion.suggestion, opinion.relies_on_undo) == (Decision.CONFIRM, False)
 
 
@@ -210,7 +210,7 @@ def test_a_pattern_that_links_lead_round_in_circles_is_judged_at_once(
     for number in range(10):
         (project / f"l{number}").symlink_to(".")
     began = time.monotonic()
-    judge(command.format("*/" * 7 + "zz?"), judging(project, undoable=undoable))
+    judge_line(command.format("*/" * 7 + "zz?"), judging(project, undoable=undoable))
     assert time.monotonic() - began < 5, "a folder that links lead to in several ways is looked through once"
 
 
@@ -227,9 +227,9 @@ def test_where_a_pattern_would_take_too_long_its_folder_stands_for_it(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = judging(project, undoable=False)
-    assert judge("rm -f */*.zz", here).suggestion is Decision.ALLOW
-    monkeypatch.setattr("handrail.undo.patterns.MAX_ENTRIES", 5)
-    assert judge("rm -f */*.zz", here).suggestion is Decision.CONFIRM
+    assert judge_line("rm -f */*.zz", here).suggestion is Decision.ALLOW
+    monkeypatch.setattr("handrail.undo.path_patterns.MAX_ENTRIES", 5)
+    assert judge_line("rm -f */*.zz", here).suggestion is Decision.CONFIRM
     monkeypatch.undo()
     spent = PathLookup(seconds=0)
     assert spent.matching(f"{project}/*/*.md") == (str(project),)

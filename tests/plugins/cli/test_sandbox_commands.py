@@ -17,20 +17,20 @@ import anyio
 import pytest
 from tests.plugins.cli.conftest import Run
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
-from handrail.asking.confirm import Answer, Approval, Choice, no, yes
-from handrail.config import loading as config, trust
-from handrail.config.places import Places
-from handrail.opening import found_runtime
-from handrail.plugins.loading import load
-from handrail.runtime import WATCH_S, open_runtime
-from handrail.sandboxing import survey
+from handrail import Decision, EvaluationContext, Evaluator, Invocation, Opinion, Route, Session
+from handrail.api.approval import Answer, Approval, Choice, no, yes
+from handrail.config import loader as config, trust
+from handrail.config.app_dirs import AppDirs
+from handrail.open_session import open_configured_runtime
+from handrail.plugins.loader import load_plugins
+from handrail.runtime import WATCH_INTERVAL_S, open_runtime
+from handrail.sandbox import survey
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 from handrail_files import hooks as file_hooks
 
 # A changed configuration is taken over within this.
-NOTICED_S = 3 * WATCH_S
+NOTICED_S = 3 * WATCH_INTERVAL_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
@@ -40,7 +40,7 @@ class OnlyCli(Evaluator):
 
     name = "only_cli"
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         if not invocation.tool.confinable:
             return None
         own = (str(judging.cwd / ".git"),)
@@ -158,7 +158,10 @@ async def test_a_command_ends_the_jobs_that_it_has_started_unasked(tmp_path: Pat
     work = tmp_path / "work"
     work.mkdir()
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home"), "HANDRAIL_HOME": str(tmp_path / "state")}
-    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+    async with (
+        open_configured_runtime({}, cwd=work, environment=environment) as runtime,
+        runtime.session(confirm=no) as session,
+    ):
         result = await session.call("execute_cli", {"command": command})
         elsewhere = await session.call("execute_cli", {"command": "kill -9 $(cat number)"})
     assert (result["sandbox"], result["stdout"]) == ("bubblewrap", "143\n"), result
@@ -667,16 +670,18 @@ async def test_no_command_gives_itself_leave_while_it_runs(tmp_path: Path, place
     work = tmp_path / "work"
     work.mkdir()
     environment = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(work / "state"), "PATH": os.environ["PATH"]}
-    places = Places.of(environment)
-    trust.trust(work, places=places)
-    read = functools.partial(config.load, places=places, folder=work, environment=environment, admin=tmp_path / "none")
+    places = AppDirs.of(environment)
+    trust.trust_folder(work, places=places)
+    read = functools.partial(
+        config.load_config, places=places, folder=work, environment=environment, admin=tmp_path / "none"
+    )
     rule = '[[policy.rules]]\\ntool = "execute_cli"\\ndecision = "deny"\\nreason = "forged"\\n'
     forge = f"mkdir -p $(dirname {place}); printf '{rule}' > {place}"
     (work / "forge.sh").write_text(f"{_until('begin')}; {forge}; {_until('end')}\n")
     command = "bash ./forge.sh"
     async with (
         open_runtime(
-            read(), environment=environment, cwd=work, places=places, plugins=load(only={"cli"}), reload=read
+            read(), environment=environment, cwd=work, places=places, plugins=load_plugins(only={"cli"}), reload=read
         ) as runtime,
         runtime.session(workspace=[work]) as session,
     ):

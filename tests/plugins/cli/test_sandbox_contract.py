@@ -13,15 +13,15 @@ import pytest
 
 from handrail import Bounds, Limits, Sandbox
 from handrail.testing import SandboxContract
-from handrail.testing.boxes import Box
+from handrail.testing.sandbox_harness import SandboxHarness
 from handrail_cli.sandboxes import seccomp
-from handrail_cli.sandboxes.bubblewrap import Bubblewrap
+from handrail_cli.sandboxes.bubblewrap import BubblewrapSandbox
 
 
 class TestBubblewrap(SandboxContract):
     @pytest.fixture
     def sandbox(self) -> Sandbox:
-        return Bubblewrap()
+        return BubblewrapSandbox()
 
 
 Words = list[str]
@@ -79,7 +79,7 @@ def drop(**fields: object) -> Callable[[Bounds], Bounds]:
     return lambda bounds: replace(bounds, **fields)
 
 
-class Weakened(Bubblewrap):
+class Weakened(BubblewrapSandbox):
     """bubblewrap without one of its defences."""
 
     def __init__(
@@ -93,7 +93,7 @@ class Weakened(Bubblewrap):
         yield from self.change(list(super().options(self.bounds(bounds), cwd)))
 
 
-class Unfiltered(Bubblewrap):
+class Unfiltered(BubblewrapSandbox):
     """bubblewrap that lets every system call through."""
 
     def filtering(self, bounds: Bounds) -> bytes:
@@ -136,15 +136,17 @@ def test_the_contract_notices_a_missing_filter(args: tuple[str, ...], tmp_path: 
     calls = {"keyctl": "libc.syscall(250, 0, -3, 0)", "ptrace": "libc.ptrace(0, 0, None, None)"}
     name, *which = args
     with pytest.raises(AssertionError):
-        getattr(SandboxContract(), name)(Box(Unfiltered(), tmp_path), *(word for w in which for word in (w, calls[w])))
+        getattr(SandboxContract(), name)(
+            SandboxHarness(Unfiltered(), tmp_path), *(word for w in which for word in (w, calls[w]))
+        )
 
 
 def test_the_contract_notices_missing_limits(tmp_path: Path) -> None:
-    box = Box(Bubblewrap(), tmp_path)
+    box = SandboxHarness(BubblewrapSandbox(), tmp_path)
     box.bounds = replace(box.bounds, limits=Limits(None, None, None, None))
     with pytest.raises(AssertionError):
         SandboxContract().test_a_fork_bomb_stays_small_and_the_host_goes_on(box)
 
 
 def _run(test: str, sandbox: Sandbox, folder: Path) -> None:
-    getattr(SandboxContract(), test)(Box(sandbox, folder))
+    getattr(SandboxContract(), test)(SandboxHarness(sandbox, folder))

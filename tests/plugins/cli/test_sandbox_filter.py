@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from handrail_cli.sandboxes import seccomp
-from handrail_cli.sandboxes.seccomp import ALLOW, ERRNO, KILL, MACHINES, X32_BIT, program
+from handrail_cli.sandboxes.seccomp import ALLOW, ERRNO, KILL, MACHINES, X32_BIT, build_filter_program
 
 CLONE_THREAD = 0x10000
 REFUSED = ERRNO | errno.EPERM
@@ -22,7 +22,7 @@ def outcome(machine: str, call: str | int, *args: int, network: bool = False, au
     number = found.calls[call] if isinstance(call, str) else call
     given = [*args, *[0] * (6 - len(args))]
     data = struct.pack("<IIQ6Q", number, found.audit if audit is None else audit, 0, *given)
-    code = program(network=network, machine=machine)
+    code = build_filter_program(network=network, machine=machine)
     assert code is not None
     steps = [struct.unpack_from("<HBBI", code, at) for at in range(0, len(code), 8)]
     at, loaded = 0, 0
@@ -48,8 +48,12 @@ def outcome(machine: str, call: str | int, *args: int, network: bool = False, au
 @pytest.mark.parametrize(
     ("call", "args", "expected"),
     [
-        *(pytest.param(call, (), REFUSED, id=call) for call in seccomp.REFUSED if call in MACHINES["aarch64"].calls),
-        *(pytest.param(call, (), ABSENT, id=call) for call in seccomp.UNKNOWN),
+        *(
+            pytest.param(call, (), REFUSED, id=call)
+            for call in seccomp.REFUSED_CALLS
+            if call in MACHINES["aarch64"].calls
+        ),
+        *(pytest.param(call, (), ABSENT, id=call) for call in seccomp.UNKNOWN_CALLS),
         pytest.param("clone", (CLONE_THREAD | 17,), ALLOW, id="a-thread"),
         pytest.param("clone", (0x10000000 | 17,), REFUSED, id="a-namespace-of-users"),
         pytest.param("clone", (0x00020000,), REFUSED, id="a-namespace-of-mounts"),
@@ -108,7 +112,7 @@ def test_ordinary_calls_pass(machine: str) -> None:
 
 
 def test_a_machine_that_is_not_known_has_no_filter() -> None:
-    assert program(network=False, machine="sparc") is None
+    assert build_filter_program(network=False, machine="sparc") is None
 
 
 @pytest.mark.parametrize(

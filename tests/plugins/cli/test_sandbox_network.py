@@ -30,7 +30,7 @@ from tests.plugins.cli.loopback_registries import (
 )
 
 from handrail import Route, Session, ToolResult
-from handrail.asking.confirm import Answer, Approval, Choice, Confirmer
+from handrail.api.approval import Answer, Approval, Choice, Confirmer
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 

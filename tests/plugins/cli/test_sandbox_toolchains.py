@@ -12,7 +12,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import no
+from handrail.api.approval import no
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -9,8 +9,8 @@ import pytest
 from tests.plugins.cli.test_question_folders import Refusing
 from tests.plugins.cli.test_sandbox_network import Person, run, working
 
-from handrail.asking.confirm import Choice
-from handrail.asking.questions import question
+from handrail.api.approval import Choice
+from handrail.approval.rendering import question
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from tests.plugins.cli.bash_cases import BARE, HOME, WORK
 
-from handrail import Decision, Judging, Opinion, Route, Touch, View
-from handrail.judging.verdicts import Offer
-from handrail_cli.judgement import judge
+from handrail import Access, Decision, EvaluationContext, Opinion, Route, View
+from handrail.api.verdict import SandboxOffer
+from handrail_cli.shell.verdict import judge_line
 
-JUDGING = replace(BARE, sandbox=Offer("a sandbox", writable=(str(WORK),)))
-ONLINE = replace(BARE, sandbox=Offer("a sandbox", network=True, writable=(str(WORK),)))
+JUDGING = replace(BARE, sandbox=SandboxOffer("a sandbox", writable=(str(WORK),)))
+ONLINE = replace(BARE, sandbox=SandboxOffer("a sandbox", network=True, writable=(str(WORK),)))
 
 
-def opinion(command: str, judging: Judging = JUDGING) -> Opinion:
-    return judge(command, judging)
+def opinion(command: str, judging: EvaluationContext = JUDGING) -> Opinion:
+    return judge_line(command, judging)
 
 
 ORDINARY = [
@@ -266,9 +266,9 @@ def test_what_only_the_line_sets_is_followed() -> None:
 def test_parts_say_what_each_command_touches() -> None:
     found = opinion("cat a.txt > out.txt && rm -r build")
     touches = {part.argv: part.touches for part in found.parts}
-    assert touches["cat", "a.txt"] == (Touch("read", str(WORK / "a.txt")),)
-    assert touches[">", "out.txt"] == (Touch("write", str(WORK / "out.txt")),)
-    assert touches["rm", "-r", "build"] == (Touch("delete", str(WORK / "build")),)
+    assert touches["cat", "a.txt"] == (Access("read", str(WORK / "a.txt")),)
+    assert touches[">", "out.txt"] == (Access("write", str(WORK / "out.txt")),)
+    assert touches["rm", "-r", "build"] == (Access("delete", str(WORK / "build")),)
 
 
 def test_reasons_point_at_the_words_they_speak_of() -> None:
@@ -315,14 +315,14 @@ def test_a_link_is_changed_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (work / "out").symlink_to(tmp_path / "outside")
     # Temporary folders are where tests run; here only the workspace counts.
-    here = replace(JUDGING, cwd=work, workspace=(work,), sandbox=Offer("a sandbox", writable=(str(work),)))
+    here = replace(JUDGING, cwd=work, workspace=(work,), sandbox=SandboxOffer("a sandbox", writable=(str(work),)))
     inside = [touch.what for part in opinion("touch out/x", here).parts for touch in part.touches]
     assert inside == [str(tmp_path / "outside" / "x")]
     assert [t.what for p in opinion("rm out", here).parts for t in p.touches] == [str(work / "out")]
 
 
 def test_what_a_person_has_opened_to_the_sandbox_may_be_changed_in_it() -> None:
-    opened = replace(BARE, sandbox=Offer("a sandbox", writable=("/srv/data",)))
+    opened = replace(BARE, sandbox=SandboxOffer("a sandbox", writable=("/srv/data",)))
     found = opinion("touch /srv/data/x", opened)
     assert (found.suggestion, found.route) == (Decision.ALLOW, Route.SANDBOX)
     assert "outside" in [reason.code for reason in opinion("touch /srv/other/x", opened).reasons]

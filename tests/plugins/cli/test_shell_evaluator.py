@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Offer, Opinion, Session, View
-from handrail_cli.judgement import judge
+from handrail import Decision, Opinion, SandboxOffer, Session, View
+from handrail_cli.shell.verdict import judge_line
 
 JUDGING = replace(BARE, environment={**BARE.environment, "PAGER": "less"})
 
 
 def opinion(command: str, *, stdin: str | None = None) -> Opinion:
-    return judge(command, JUDGING, stdin=stdin)
+    return judge_line(command, JUDGING, stdin=stdin)
 
 
 def decision(command: str) -> Decision | None:
@@ -71,7 +71,7 @@ READING = [
 
 @pytest.mark.parametrize("command", READING)
 def test_plain_reading_is_allowed_where_it_can_change_and_reveal_nothing(command: str) -> None:
-    found = judge(command, replace(JUDGING, sandbox=Offer("bubblewrap")))
+    found = judge_line(command, replace(JUDGING, sandbox=SandboxOffer("bubblewrap")))
     assert (found.suggestion, found.floor) == (Decision.ALLOW, None), found.reasons
     assert found.view in (View.READ, View.SHELL, View.SYSTEM)
     assert found.parts

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Judging, Offer, View
-from handrail_cli.judgement import judge
+from handrail import Decision, EvaluationContext, SandboxOffer, View
+from handrail_cli.shell.verdict import judge_line
 
-JUDGING = replace(BARE, sandbox=Offer(name="bubblewrap", network=False))
+JUDGING = replace(BARE, sandbox=SandboxOffer(name="bubblewrap", network=False))
 
 ELSEWHERE = [
     "mvn -f /tmp/x test",
@@ -171,8 +171,8 @@ NOT_READING = [
 ]
 
 
-def decision(command: str, judging: Judging = JUDGING) -> Decision | None:
-    return judge(command, judging).suggestion
+def decision(command: str, judging: EvaluationContext = JUDGING) -> Decision | None:
+    return judge_line(command, judging).suggestion
 
 
 @pytest.mark.parametrize("command", [*ELSEWHERE, *DESTROYING, *OTHERS])
@@ -182,12 +182,12 @@ def test_what_comes_from_elsewhere_destroys_or_is_not_known_is_asked_about(comma
 
 @pytest.mark.parametrize("command", ORDINARY)
 def test_work_on_the_project_goes_on_without_a_question(command: str) -> None:
-    assert decision(command) is Decision.ALLOW, judge(command, JUDGING).reasons
+    assert decision(command) is Decision.ALLOW, judge_line(command, JUDGING).reasons
 
 
 @pytest.mark.parametrize("command", READING)
 def test_numbers_lists_and_own_names_hide_nothing(command: str) -> None:
-    found = judge(command, JUDGING)
+    found = judge_line(command, JUDGING)
     assert (found.suggestion, found.view in (View.READ, View.SHELL)) == (Decision.ALLOW, True), found.reasons
 
 
@@ -203,10 +203,10 @@ def test_a_link_to_a_program_of_the_system_is_asked_about_in_every_mode_on_the_h
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").symlink_to("/usr/bin/python3")
     here = replace(JUDGING, cwd=tmp_path, workspace=(tmp_path,))
-    assert judge("bin/python x.py", here).suggestion is Decision.ALLOW
-    found = judge(command, here)
+    assert judge_line("bin/python x.py", here).suggestion is Decision.ALLOW
+    found = judge_line(command, here)
     assert (found.floor, found.reasons[0].code) == (Decision.CONFIRM, "foreign_program")
-    assert judge("bin/python x.py", replace(here, sandbox=None)).floor is Decision.CONFIRM
+    assert judge_line("bin/python x.py", replace(here, sandbox=None)).floor is Decision.CONFIRM
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import example, given, strategies as st
 from tests.plugins.cli.bash_cases import BARE, WORK
 
-from handrail import Decision, Judging
-from handrail.judging.verdicts import Offer
-from handrail_cli.analysis import analyse, parsed
-from handrail_cli.judgement import judge
-from handrail_cli.plain import plain
+from handrail import Decision, EvaluationContext
+from handrail.api.verdict import SandboxOffer
+from handrail_cli.shell.bash.line_parser import parse_line, parse_with_grammar
+from handrail_cli.shell.bash.simple_line import parse_simple_line
+from handrail_cli.shell.verdict import judge_line
 
 # With a sandbox that withholds nothing, so that nothing is asked about for want of it.
-JUDGING = replace(BARE, sandbox=Offer("a sandbox", network=True, writable=(str(WORK),)))
+JUDGING = replace(BARE, sandbox=SandboxOffer("a sandbox", network=True, writable=(str(WORK),)))
 
 
-def decision(command: str, judging: Judging = JUDGING) -> Decision | None:
-    return judge(command, judging).suggestion
+def decision(command: str, judging: EvaluationContext = JUDGING) -> Decision | None:
+    return judge_line(command, judging).suggestion
 
 
 HARMFUL = [
@@ -167,7 +167,7 @@ def test_reading_stays_allowed_however_it_is_decorated(reading: str, forms: list
         if ("#" in command and "#" in form) or ("#" in command and "\n" not in form and form != "{}"):
             continue
         command = form.format(command, quoted=shlex.quote(command))
-    found = judge(command, JUDGING)
+    found = judge_line(command, JUDGING)
     assert found.suggestion is Decision.ALLOW, (command, found.reasons)
 
 
@@ -206,7 +206,7 @@ def test_text_in_the_place_of_data_changes_no_verdict(form: str, words: list[str
     text = " ".join(words).replace("/", "").replace("'", "").lstrip("- ")
     if "sed" in form and set(text) & set("[]\\*.^$(){}+?|"):
         return
-    with_text, without = judge(form.format(text), JUDGING), judge(form.format("text"), JUDGING)
+    with_text, without = judge_line(form.format(text), JUDGING), judge_line(form.format("text"), JUDGING)
     assert (with_text.suggestion, with_text.floor, with_text.route, with_text.catastrophic) == (
         without.suggestion,
         without.floor,
@@ -223,10 +223,10 @@ FRAGMENTS = st.sampled_from(
 
 @given(st.lists(FRAGMENTS | st.just(" "), min_size=1, max_size=12).map("".join))
 def test_plain_lines_are_what_the_parser_takes_them_for(text: str) -> None:
-    simple = plain(text)
+    simple = parse_simple_line(text)
     if simple is None:
         return
-    whole = parsed(text)
+    whole = parse_with_grammar(text)
     if whole.opaque or any(command.words[0].text == "-" for command in simple.commands):
         return
     assert simple.commands == whole.commands
@@ -235,7 +235,7 @@ def test_plain_lines_are_what_the_parser_takes_them_for(text: str) -> None:
 
 @given(st.text(alphabet="ab $(){}[]|&;<>'\"`\\\n*~!#=-/.?:@%+,x1", max_size=80))
 def test_an_analysis_that_understands_all_of_a_line_has_a_command_or_a_variable_of_it(text: str) -> None:
-    found = analyse(text)
+    found = parse_line(text)
     if not found.opaque and not found.commands and not found.assigned:
         assert decision(text) is Decision.CONFIRM
 
@@ -250,7 +250,7 @@ REPEATED = [
 @pytest.mark.parametrize("unit", REPEATED)
 def test_ten_thousand_letters_of_anything_are_judged_in_time(unit: str) -> None:
     text = (unit * 10_000)[:10_000]
-    judge("ls", JUDGING)
+    judge_line("ls", JUDGING)
     fastest = min(_seconds(text) for _ in range(3))
     # The aim is 50 ms of the processor; one that is shared is slower, and given more.
     assert fastest < 0.25

@@ -13,14 +13,14 @@ from tests.plugins.cli.bash_cases import BARE
 
 import handrail
 from handrail import Decision, Mode, Opinion, Route, View
-from handrail.judging.verdicts import Offer
-from handrail_cli.judgement import judge
+from handrail.api.verdict import SandboxOffer
+from handrail_cli.shell.verdict import judge_line
 
-JUDGING = replace(BARE, sandbox=Offer("bubblewrap"), mode=Mode.PERMISSIVE)
+JUDGING = replace(BARE, sandbox=SandboxOffer("bubblewrap"), mode=Mode.PERMISSIVE)
 
 
 def opinion(command: str) -> Opinion:
-    return judge(command, JUDGING)
+    return judge_line(command, JUDGING)
 
 
 def needs_approval(command: str) -> bool:
@@ -201,7 +201,7 @@ def test_code_of_an_interpreter_that_was_not_read_keeps_to_the_sandbox(command: 
     assert (found.suggestion, found.route, found.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
     for line in (f"{command}\nfrobnicate", f"{command}\ncat ~/letter.txt", f"{command}\ncurl https://x.example"):
         assert needs_approval(line), opinion(line)
-    assert judge(command, replace(JUDGING, sandbox=None)).floor is Decision.CONFIRM
+    assert judge_line(command, replace(JUDGING, sandbox=None)).floor is Decision.CONFIRM
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import Answer, Approval, Choice, yes
-from handrail_cli.screen import Screen
+from handrail.api.approval import Answer, Approval, Choice, yes
+from handrail_cli.process.terminal_screen import TerminalScreen
 
 Run = Callable[..., Awaitable[ToolResult]]
 
@@ -147,7 +147,7 @@ async def _wrote(session: Session, id: str, text: str) -> None:
     ],
 )
 def test_the_screen_shows_what_a_terminal_would(written: str, rows: list[str]) -> None:
-    whole, parted = Screen(20, 6), Screen(20, 6)
+    whole, parted = TerminalScreen(20, 6), TerminalScreen(20, 6)
     whole.feed(written)
     for letter in written:
         parted.feed(letter)
@@ -157,7 +157,7 @@ def test_the_screen_shows_what_a_terminal_would(written: str, rows: list[str]) -
 
 def test_lines_that_scroll_away_are_told() -> None:
     gone: list[str] = []
-    screen = Screen(10, 3, gone=gone.append)
+    screen = TerminalScreen(10, 3, gone=gone.append)
     screen.feed("".join(f"{n}\r\n" for n in range(6)))
     assert gone == ["0", "1", "2", "3"]
 
@@ -178,7 +178,7 @@ PIECES = st.one_of(
 
 @given(st.lists(PIECES, max_size=30), st.integers(1, 9), st.integers(1, 5))
 def test_nothing_that_is_written_breaks_the_screen(pieces: list[str], width: int, height: int) -> None:
-    screen = Screen(width, height)
+    screen = TerminalScreen(width, height)
     for piece in pieces:
         screen.feed(piece)
         assert len(screen.rows()) <= height

@@ -21,7 +21,7 @@ from tests.plugins.cli.test_execute_cli import alive, ends
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 HANDRAIL = str(Path(sys.executable).with_name("handrail"))

@@ -18,8 +18,8 @@ from tests.plugins.cli.test_host_runs import Person, there
 
 import handrail
 from handrail import NoSandbox, Session, ToolResult
-from handrail.asking.confirm import Choice
-from handrail.sandboxing.shared_runs import SharedRun, SharedRuns
+from handrail.api.approval import Choice
+from handrail.sandbox.shared_runs import SharedRun, SharedRuns
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

@@ -16,7 +16,7 @@ import pytest
 
 import handrail
 from handrail import PreparedSandbox, Session, ToolResult
-from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.api.approval import Answer, Approval, Choice
 
 CANARY = "canary-7c1d"
 

@@ -14,7 +14,7 @@ import pytest
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 # What differs between any two shells.

@@ -15,15 +15,15 @@ from typing import IO, Any
 import pytest
 
 from handrail import Downstream, InvalidArguments, ToolUnavailable
-from handrail.running.ledger import Ledger
-from handrail.running.programs import HostPrograms
-from handrail_cli.config import HostLimits
-from handrail_cli.family import family
-from handrail_cli.process import Launch, Process
-from handrail_cli.processes import Processes
-from handrail_cli.shell import parse_left_by_cmd, parse_left_on_windows, windows_keeping_script
-from handrail_cli.windows_process import WindowsStarter, job_limits
-from handrail_cli.windows_start import Start, leaving_by_cmd
+from handrail.workers.host_programs import HostPrograms
+from handrail.workers.registry import ProcessRegistry
+from handrail_cli.process.bash_protocol import create_windows_script, parse_cmd_state, parse_git_bash_state
+from handrail_cli.process.command_process import CommandProcess, LaunchRequest
+from handrail_cli.process.config import HostLimits
+from handrail_cli.process.process_tree import find_process_tree
+from handrail_cli.process.windows_process import WindowsStarter, create_job_limits
+from handrail_cli.process.windows_start import ProcessStart, create_cmd_state_script
+from handrail_cli.tools.session_processes import SessionProcesses
 
 ROOT, TEMPORARY = r"C:\Program Files\Git", r"C:\Users\ada\AppData\Local\Temp"
 # What Git's bash wrote for `cd /d/work; export A=1 PATH=$PATH:/d/bin:/mingw64/bin; unset OLD`.
@@ -39,7 +39,7 @@ class Group:
     process: subprocess.Popen[bytes]
 
     def active(self) -> int:
-        return len(family(self.process.pid))
+        return len(find_process_tree(self.process.pid))
 
     def end(self) -> None:
         if self.active():
@@ -49,7 +49,7 @@ class Group:
         self.end()
 
 
-def contain(start: Start, cwd: Path, stdin: int | IO[bytes], limits: Mapping[str, int | None]) -> Group:
+def contain(start: ProcessStart, cwd: Path, stdin: int | IO[bytes], limits: Mapping[str, int | None]) -> Group:
     return Group(
         subprocess.Popen(
             start.words,
@@ -65,31 +65,31 @@ def contain(start: Start, cwd: Path, stdin: int | IO[bytes], limits: Mapping[str
 
 
 @pytest.fixture
-async def processes(tmp_path: Path) -> AsyncGenerator[Processes, None]:
-    opened = Processes(WindowsStarter(contain), Ledger(tmp_path))
+async def processes(tmp_path: Path) -> AsyncGenerator[SessionProcesses, None]:
+    opened = SessionProcesses(WindowsStarter(contain), ProcessRegistry(tmp_path))
     yield opened
     await opened.close()
 
 
-async def says(process: Process, text: str) -> None:
+async def says(process: CommandProcess, text: str) -> None:
     deadline = time.monotonic() + 20
     while text.encode() not in process.stdout.ending() and time.monotonic() < deadline:
         assert not await process.settle(0.02)
 
 
-async def gone(process: Process) -> bool:
+async def gone(process: CommandProcess) -> bool:
     """Whether nothing is left of it; the system needs a moment to end what was killed."""
     deadline = time.monotonic() + 20
-    while family(process.pid) and time.monotonic() < deadline:
+    while find_process_tree(process.pid) and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
-    return not family(process.pid)
+    return not find_process_tree(process.pid)
 
 
-def launch(command: str, folder: Path, **more: Any) -> Launch:
-    return Launch("/bin/bash", command, folder, {"PATH": os.defpath}, **more)
+def launch(command: str, folder: Path, **more: Any) -> LaunchRequest:
+    return LaunchRequest("/bin/bash", command, folder, {"PATH": os.defpath}, **more)
 
 
-async def test_a_command_gives_all_that_it_wrote_and_its_exit_code(processes: Processes, tmp_path: Path) -> None:
+async def test_a_command_gives_all_that_it_wrote_and_its_exit_code(processes: SessionProcesses, tmp_path: Path) -> None:
     process = processes.start(launch("seq 100000; echo err >&2; pwd; exit 3", tmp_path))
     assert await process.settle(20)
     assert (process.exit_code, process.left, process.stderr.take().text) == (3, False, "err\n")
@@ -97,7 +97,7 @@ async def test_a_command_gives_all_that_it_wrote_and_its_exit_code(processes: Pr
     processes.finished(process)
 
 
-async def test_standard_input_is_empty_or_what_is_given(processes: Processes, tmp_path: Path) -> None:
+async def test_standard_input_is_empty_or_what_is_given(processes: SessionProcesses, tmp_path: Path) -> None:
     for stdin, read in ((None, ""), (b"x" * 300_000, "300000")):
         process = processes.start(launch("wc -c | grep -v '^0$'", tmp_path, stdin=stdin))
         assert await process.settle(20)
@@ -105,7 +105,7 @@ async def test_standard_input_is_empty_or_what_is_given(processes: Processes, tm
         processes.finished(process)
 
 
-async def test_a_background_command_is_written_to_and_read(processes: Processes, tmp_path: Path) -> None:
+async def test_a_background_command_is_written_to_and_read(processes: SessionProcesses, tmp_path: Path) -> None:
     process = processes.start(launch("while read line; do echo got $line; done; echo end", tmp_path, fed=True))
     processes.keep(process)
     assert process.write(b"one\n") == 4
@@ -118,14 +118,14 @@ async def test_a_background_command_is_written_to_and_read(processes: Processes,
         process.write(b"more")
 
 
-async def test_what_does_not_read_takes_only_so_much(processes: Processes, tmp_path: Path) -> None:
+async def test_what_does_not_read_takes_only_so_much(processes: SessionProcesses, tmp_path: Path) -> None:
     process = processes.start(launch("sleep 60", tmp_path, fed=True))
     written = sum(process.write(b"x" * 50_000) for _ in range(50))
     assert written < 2_000_000
     await processes.stop(process)
 
 
-async def test_stopping_ends_all_that_it_started(processes: Processes, tmp_path: Path) -> None:
+async def test_stopping_ends_all_that_it_started(processes: SessionProcesses, tmp_path: Path) -> None:
     process = processes.start(launch("sleep 60 & trap '' TERM; echo ready; sleep 60", tmp_path))
     await says(process, "ready\n")
     await processes.stop(process)
@@ -133,7 +133,9 @@ async def test_stopping_ends_all_that_it_started(processes: Processes, tmp_path:
     assert await gone(process)
 
 
-async def test_programs_that_stay_are_told_and_end_with_the_session(processes: Processes, tmp_path: Path) -> None:
+async def test_programs_that_stay_are_told_and_end_with_the_session(
+    processes: SessionProcesses, tmp_path: Path
+) -> None:
     process = processes.start(launch("sleep 60 >/dev/null 2>&1 & echo started", tmp_path))
     assert await process.settle(20)
     assert (process.exit_code, process.left, process.running) == (0, True, True)
@@ -142,7 +144,7 @@ async def test_programs_that_stay_are_told_and_end_with_the_session(processes: P
     assert await gone(process)
 
 
-async def test_output_that_something_holds_open_makes_nobody_wait(processes: Processes, tmp_path: Path) -> None:
+async def test_output_that_something_holds_open_makes_nobody_wait(processes: SessionProcesses, tmp_path: Path) -> None:
     process = processes.start(launch("sleep 60 & echo started", tmp_path))
     assert await process.settle(20)
     assert (process.held, process.left) == (True, True)
@@ -151,26 +153,30 @@ async def test_output_that_something_holds_open_makes_nobody_wait(processes: Pro
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(Downstream, match="could not be started"):
-        WindowsStarter(contain).start(Launch("/no/bash", "echo", tmp_path, {}), "m")
+        WindowsStarter(contain).start(LaunchRequest("/no/bash", "echo", tmp_path, {}), "m")
 
 
 def test_there_is_no_terminal_and_no_limit_that_a_job_has_not(tmp_path: Path) -> None:
     with pytest.raises(ToolUnavailable, match="no terminal"):
         WindowsStarter(contain).start(launch("echo", tmp_path, terminal=(80, 24)), "m")
     with pytest.raises(ToolUnavailable, match="file_size"):
-        job_limits(HostLimits(file_size=1))
-    assert job_limits(HostLimits(memory=2, processes=3)) == {"memory": 2 * 2**20, "cpu_seconds": None, "processes": 3}
+        create_job_limits(HostLimits(file_size=1))
+    assert create_job_limits(HostLimits(memory=2, processes=3)) == {
+        "memory": 2 * 2**20,
+        "cpu_seconds": None,
+        "processes": 3,
+    }
 
 
 def test_without_gits_bash_it_is_cmd_and_one_line(tmp_path: Path) -> None:
     starter = WindowsStarter(contain, lambda _: False)
     assert starter.shell(HostPrograms({"PATH": r"C:\Windows\System32"})) == ""
     with pytest.raises(InvalidArguments, match="one line"):
-        starter.start(Launch("", "echo a\necho b", tmp_path, {}), "m")
+        starter.start(LaunchRequest("", "echo a\necho b", tmp_path, {}), "m")
 
 
 def test_what_gits_bash_leaves_is_what_it_changed_with_paths_as_other_programs_know_them() -> None:
-    left = parse_left_on_windows(LEFT_BY_BASH, root=ROOT, temporary=TEMPORARY)
+    left = parse_git_bash_state(LEFT_BY_BASH, root=ROOT, temporary=TEMPORARY)
     assert left is not None
     assert (str(left.cwd), left.unset) == ("D:/work", {"OLD"})
     assert left.changed == {
@@ -182,15 +188,15 @@ def test_what_gits_bash_leaves_is_what_it_changed_with_paths_as_other_programs_k
 
 @pytest.mark.parametrize("cut", [1, 40, 120, len(LEFT_BY_BASH) - 1])
 def test_what_is_not_whole_is_not_kept(cut: int) -> None:
-    assert parse_left_on_windows(LEFT_BY_BASH[:cut], root=ROOT, temporary=TEMPORARY) is None
+    assert parse_git_bash_state(LEFT_BY_BASH[:cut], root=ROOT, temporary=TEMPORARY) is None
 
 
 def test_the_words_for_gits_bash_are_bash(tmp_path: Path) -> None:
     # Its `pwd -W`, which this bash has not, is left out.
-    script = windows_keeping_script(str(tmp_path / "it's")).replace("pwd -W", "pwd")
+    script = create_windows_script(str(tmp_path / "it's")).replace("pwd -W", "pwd")
     command = ["bash", "-c", script, "bash", "export A=2; cd /", str(tmp_path)]
     subprocess.run(command, check=True, env={"A": "1", "PATH": os.defpath})
-    left = parse_left_on_windows((tmp_path / "it's").read_bytes(), root=ROOT, temporary=TEMPORARY)
+    left = parse_git_bash_state((tmp_path / "it's").read_bytes(), root=ROOT, temporary=TEMPORARY)
     assert left is not None
     assert (left.changed, str(left.cwd)) == ({"A": "2"}, "/")
 
@@ -200,8 +206,8 @@ def test_what_cmd_leaves_is_what_it_changed() -> None:
     written = "\r\n".join((r"A=2", r"Path=C:\Windows", "PROMPT=$P$G", "__handrail_code=0", r"D:\work", "")).encode(
         "utf-16-le"
     )
-    left = parse_left_by_cmd(written, given={"PATH": r"C:\Windows", "OLD": "o", "a": "1"})
+    left = parse_cmd_state(written, given={"PATH": r"C:\Windows", "OLD": "o", "a": "1"})
     assert left is not None
     assert (str(left.cwd), left.changed, left.unset) == (r"D:\work", {"A": "2"}, {"OLD"})
-    assert parse_left_by_cmd(b"", given={}) is None
-    assert "exit /b %__handrail_code%" in leaving_by_cmd(r"C:\x\state")
+    assert parse_cmd_state(b"", given={}) is None
+    assert "exit /b %__handrail_code%" in create_cmd_state_script(r"C:\x\state")

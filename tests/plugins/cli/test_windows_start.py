@@ -7,16 +7,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from handrail_cli.windows_start import (
+from handrail_cli.process.windows_start import (
     DETACHED,
     SUSPENDED,
-    alone,
-    by_bash,
-    by_cmd,
-    find_bash,
-    find_program,
-    has_windows,
-    line_for_cmd,
+    create_bash_start,
+    create_cmd_line,
+    create_cmd_start,
+    create_windowed_start,
+    find_git_bash,
+    find_program_file,
+    has_window_subsystem,
 )
 
 SYSTEM = r"C:\Windows\System32"
@@ -84,18 +84,18 @@ def on_path(*folders: str) -> Mapping[str, str]:
 def test_gits_bash_is_found_and_never_the_one_that_starts_a_linux(
     files: set[str], environment: Mapping[str, str], found: str | None
 ) -> None:
-    assert find_bash(environment, Machine({*files, *WSL}).is_file) == found
+    assert find_git_bash(environment, Machine({*files, *WSL}).is_file) == found
 
 
 def test_a_command_reaches_bash_as_one_word_and_programs_get_their_paths_as_they_are() -> None:
-    start = by_bash(r"C:\Git\bin\bash.exe", 'echo "a b" /c', r"C:\work", {"A": "b"})
+    start = create_bash_start(r"C:\Git\bin\bash.exe", 'echo "a b" /c', r"C:\work", {"A": "b"})
     assert start.line.endswith(r'bash "echo \"a b\" /c" C:\work')
     assert start.environment == {"A": "b", "MSYS_NO_PATHCONV": "1", "MSYS2_ARG_CONV_EXCL": "*"}
     assert start.flags & SUSPENDED
 
 
 def test_cmd_gets_the_rest_of_its_line_as_it_stands() -> None:
-    start = by_cmd('dir "C:\\Program Files" & echo 100%', MACHINE)
+    start = create_cmd_start('dir "C:\\Program Files" & echo 100%', MACHINE)
     assert start.line == rf'{SYSTEM}\cmd.exe /d /s /v:off /c "dir "C:\Program Files" & echo 100%"'
 
 
@@ -104,13 +104,13 @@ def test_cmd_gets_the_rest_of_its_line_as_it_stands() -> None:
     [("cd sub", True), ('echo "a', False), ("echo a ^", False), ('set A="b" & set C=""', True)],
 )
 def test_cmd_tells_what_it_leaves_only_where_that_is_no_part_of_the_command(command: str, told: bool) -> None:
-    start = by_cmd(command, MACHINE, leaving=r"C:\Temp\x y\leave.cmd")
+    start = create_cmd_start(command, MACHINE, leaving=r"C:\Temp\x y\leave.cmd")
     assert start.rest == (rf'"{command} & call "C:\Temp\x y\leave.cmd""' if told else f'"{command}"')
 
 
 def test_cmd_is_given_no_line_that_it_would_leave_out() -> None:
     with pytest.raises(ValueError, match="one line"):
-        by_cmd("echo a\necho b", MACHINE)
+        create_cmd_start("echo a\necho b", MACHINE)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_cmd_is_given_no_line_that_it_would_leave_out() -> None:
     ],
 )
 def test_the_words_of_a_program_reach_it_through_cmd_as_they_are(argv: list[str], line: str) -> None:
-    assert line_for_cmd(argv) == line
+    assert create_cmd_line(argv) == line
 
 
 @pytest.mark.parametrize("word", ["100%", 'a"b', "a\nb", "a\0"])
 def test_words_that_cmd_would_change_are_refused(word: str) -> None:
     with pytest.raises(ValueError, match="as it is"):
-        line_for_cmd(["a", word])
+        create_cmd_line(["a", word])
 
 
 def program(subsystem: int) -> bytes:
@@ -151,17 +151,17 @@ def program(subsystem: int) -> bytes:
     ],
 )
 def test_a_program_with_windows_is_told_by_its_header(header: bytes, windows: bool) -> None:
-    assert has_windows(header) is windows
+    assert has_window_subsystem(header) is windows
 
 
 def test_a_program_with_windows_is_left_to_itself_and_any_other_is_waited_for() -> None:
     machine = Machine({rf"{SYSTEM}\notepad.exe", rf"{SYSTEM}\sort.exe"})
     heads = {rf"{SYSTEM}\notepad.exe": program(2), rf"{SYSTEM}\sort.exe": program(3)}
-    start = alone('notepad "my notes.txt"', MACHINE, is_file=machine.is_file, head=heads.__getitem__)
+    start = create_windowed_start('notepad "my notes.txt"', MACHINE, is_file=machine.is_file, head=heads.__getitem__)
     assert start is not None
     assert (start.waited, start.flags & DETACHED) == (False, DETACHED)
     assert start.line == rf'{SYSTEM}\notepad.exe "my notes.txt"'
-    assert alone("sort", MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
+    assert create_windowed_start("sort", MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
     for shells in (
         "notepad & dir",
         "notepad %FILE%",
@@ -170,12 +170,12 @@ def test_a_program_with_windows_is_left_to_itself_and_any_other_is_waited_for() 
         "notepad a\nnotepad",
         "(notepad)",
     ):
-        assert alone(shells, MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
-    assert alone("nothing", MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
+        assert create_windowed_start(shells, MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
+    assert create_windowed_start("nothing", MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
 
 
 def test_programs_are_found_by_the_endings_that_the_machine_has() -> None:
     machine = Machine({rf"{SYSTEM}\where.exe", r"C:\tools\run.cmd"})
-    assert find_program("where", MACHINE, machine.is_file) == rf"{SYSTEM}\where.exe"
-    assert find_program(r"C:\tools\run", MACHINE, machine.is_file) == r"C:\tools\run.cmd"
-    assert find_program("run", MACHINE, machine.is_file) is None
+    assert find_program_file("where", MACHINE, machine.is_file) == rf"{SYSTEM}\where.exe"
+    assert find_program_file(r"C:\tools\run", MACHINE, machine.is_file) == r"C:\tools\run.cmd"
+    assert find_program_file("run", MACHINE, machine.is_file) is None

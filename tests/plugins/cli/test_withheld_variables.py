@@ -10,8 +10,8 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.asking.confirm import yes
-from handrail_cli.withheld_variables import withheld_variables
+from handrail.api.approval import yes
+from handrail_cli.process.withheld_variables import find_withheld_variables
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="paths are those of POSIX")
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="paths are those
     ],
 )
 def test_what_may_lead_a_program_astray_is_withheld(name: str, value: str, *, withheld: bool) -> None:
-    found = withheld_variables({name: value}, {"OWN": "/srv/shop/own"}, command="git commit")
+    found = find_withheld_variables({name: value}, {"OWN": "/srv/shop/own"}, command="git commit")
     assert (name in found) is withheld
 
 
@@ -49,7 +49,7 @@ def test_what_may_lead_a_program_astray_is_withheld(name: str, value: str, *, wi
 def test_a_program_that_inspects_the_system_is_given_what_leads_nowhere(
     name: str, value: str, *, withheld: bool
 ) -> None:
-    assert (name in withheld_variables({name: value}, {}, command="ps", gives_tame=True)) is withheld
+    assert (name in find_withheld_variables({name: value}, {}, command="ps", gives_tame=True)) is withheld
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_a_program_that_inspects_the_system_is_given_what_leads_nowhere(
     ],
 )
 def test_a_command_that_uses_a_variable_is_given_it(command: str, *, withheld: bool) -> None:
-    found = withheld_variables({"BUILD": "/srv/shop/build"}, {}, command=command)
+    found = find_withheld_variables({"BUILD": "/srv/shop/build"}, {}, command=command)
     assert found == (frozenset({"BUILD"}) if withheld else frozenset())
 
 
 def test_a_variable_whose_value_no_question_shows_is_not_given_either() -> None:
-    assert withheld_variables({"API_TOKEN": "x"}, {}, command="deploy $API_TOKEN") == {"API_TOKEN"}
+    assert find_withheld_variables({"API_TOKEN": "x"}, {}, command="deploy $API_TOKEN") == {"API_TOKEN"}
 
 
 @pytest.fixture

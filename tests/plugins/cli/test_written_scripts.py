@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Judging, Mode, Offer, Route, View
-from handrail.asking.confirm import no
-from handrail.opening import found_runtime
-from handrail_cli.judgement import judge
+from handrail import Decision, EvaluationContext, Mode, Route, SandboxOffer, View
+from handrail.api.approval import no
+from handrail.open_session import open_configured_runtime
+from handrail_cli.shell.verdict import judge_line
 
-JUDGING = replace(BARE, sandbox=Offer(name="bubblewrap", network=False))
+JUDGING = replace(BARE, sandbox=SandboxOffer(name="bubblewrap", network=False))
 
 PYTHON = """import re, pathlib, socket, subprocess
 def total(*parts): return {"sum": sum(parts)}
@@ -43,7 +43,7 @@ SCRIPTS = [
 
 @pytest.mark.parametrize("command", SCRIPTS)
 def test_a_script_that_the_line_writes_runs_in_the_sandbox(command: str) -> None:
-    found = judge(command, JUDGING)
+    found = judge_line(command, JUDGING)
     assert (found.suggestion, found.route, found.reasons) == (Decision.ALLOW, Route.SANDBOX, ())
 
 
@@ -58,18 +58,18 @@ def test_a_script_that_the_line_writes_runs_in_the_sandbox(command: str) -> None
 def test_what_a_script_would_do_counts_where_it_runs_on_the_host(script: str, code: str) -> None:
     alone, asked = written("fix.py", script, "python3 fix.py"), written("fix.py", script, "python3 fix.py; frobnicate")
     for command, judging in ((alone, BARE), (asked, JUDGING)):
-        found = judge(command, judging)
+        found = judge_line(command, judging)
         assert found.suggestion is Decision.CONFIRM
         assert code in {reason.code for reason in found.reasons}
 
 
 @pytest.mark.parametrize("run", ["python3 fix.py", "chmod +x fix.py; ./fix.py"])
 @pytest.mark.parametrize("judging", [BARE, JUDGING], ids=["host", "sandbox"])
-def test_a_script_that_must_run_nowhere_is_denied_also_in_the_sandbox(run: str, judging: Judging) -> None:
+def test_a_script_that_must_run_nowhere_is_denied_also_in_the_sandbox(run: str, judging: EvaluationContext) -> None:
     """A rule of a person, or a yes after the sandbox has refused something, has the same line run on the host."""
     script = "#!/usr/bin/python3\nimport shutil\nshutil.rmtree('/home/user')\n"
-    assert judge(written("fix.py", script, run), judging).catastrophic
-    assert judge(written("fix.py", script, f"{run}; frobnicate"), judging).catastrophic
+    assert judge_line(written("fix.py", script, run), judging).catastrophic
+    assert judge_line(written("fix.py", script, f"{run}; frobnicate"), judging).catastrophic
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_a_script_that_must_run_nowhere_is_denied_also_in_the_sandbox(run: str, 
     ],
 )
 def test_what_is_written_for_a_shell_is_read_as_the_line_is(command: str) -> None:
-    assert judge(command, JUDGING).catastrophic
+    assert judge_line(command, JUDGING).catastrophic
 
 
 @pytest.mark.parametrize("run", ["bash x", ". ./x", "source x"])
 def test_a_first_line_hides_nothing_from_a_shell(run: str) -> None:
-    found = judge(f"printf '#!/usr/bin/python3\\ncat ~/.ssh/id_rsa' > x; {run}", JUDGING)
+    found = judge_line(f"printf '#!/usr/bin/python3\\ncat ~/.ssh/id_rsa' > x; {run}", JUDGING)
     assert "secret" in {reason.code for reason in found.reasons}
 
 
@@ -106,7 +106,7 @@ INLINE = [
 
 @pytest.mark.parametrize("command", INLINE)
 def test_code_that_is_not_read_runs_in_the_sandbox_as_a_file_of_the_workspace(command: str) -> None:
-    found = judge(command, JUDGING)
+    found = judge_line(command, JUDGING)
     assert (found.suggestion, found.route, found.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
 
 
@@ -119,7 +119,7 @@ def test_code_that_is_not_read_is_asked_about_where_it_may_run_on_the_host(
     if "<<" in command and around == "frobnicate {}":
         pytest.skip("the here-document is for the program that is not known")
     judging = BARE if around == "{}" else JUDGING
-    found = judge(around.format(command), replace(judging, mode=mode))
+    found = judge_line(around.format(command), replace(judging, mode=mode))
     assert (found.suggestion, found.floor) == (Decision.CONFIRM, Decision.CONFIRM)
     assert "code" in {reason.code for reason in found.reasons}
 
@@ -143,12 +143,12 @@ def test_code_that_is_not_read_is_asked_about_where_it_may_run_on_the_host(
     ],
 )
 def test_code_that_shows_harm_is_asked_about_though_the_rest_is_not_read(code: str) -> None:
-    assert judge(code, JUDGING).floor is Decision.CONFIRM
+    assert judge_line(code, JUDGING).floor is Decision.CONFIRM
 
 
 @pytest.mark.parametrize("option", ["-z", "--strange"])
 def test_an_option_that_is_not_known_is_asked_about_beside_code_that_is_not_read(option: str) -> None:
-    assert judge(f"perl {option} -e 'print File::x()'", JUDGING).suggestion is Decision.CONFIRM
+    assert judge_line(f"perl {option} -e 'print File::x()'", JUDGING).suggestion is Decision.CONFIRM
 
 
 async def test_a_script_that_is_written_and_run_in_one_call_asks_nobody(tmp_path: Path) -> None:
@@ -160,6 +160,9 @@ async def test_a_script_that_is_written_and_run_in_one_call_asks_nobody(tmp_path
         "HOME": str(tmp_path / "home"),
         "HANDRAIL_HOME": str(tmp_path / "state"),
     }
-    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+    async with (
+        open_configured_runtime({}, cwd=work, environment=environment) as runtime,
+        runtime.session(confirm=no) as session,
+    ):
         result = await session.call("execute_cli", {"command": SCRIPTS[0]})
     assert (result.status, result.get("stdout")) == ("success", "0: hi {'sum': 3}\n"), result

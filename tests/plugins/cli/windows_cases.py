@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from handrail import Decision, Judging, Opinion
-from handrail_cli.windows import judge
+from handrail import Decision, EvaluationContext, Opinion
+from handrail_cli.shell.windows import judge_windows_command
 
 HOME = Path(r"C:\Users\user")
 WORK = Path(r"C:\Users\user\project")
-JUDGING = Judging(cwd=WORK, home=HOME, user="user", environment={}, workspace=(WORK,), platform="win32")
+JUDGING = EvaluationContext(cwd=WORK, home=HOME, user="user", environment={}, workspace=(WORK,), platform="win32")
 UNIX = replace(
     JUDGING,
     cwd=Path("/home/user/project"),
@@ -23,11 +23,11 @@ UNIX = replace(
 Shell = Literal["powershell", "cmd"]
 
 
-def opinion(command: str, shell: Shell, judging: Judging = JUDGING, *, stdin: str | None = None) -> Opinion:
-    return judge(command, judging, shell=shell, stdin=stdin)
+def opinion(command: str, shell: Shell, judging: EvaluationContext = JUDGING, *, stdin: str | None = None) -> Opinion:
+    return judge_windows_command(command, judging, shell=shell, stdin=stdin)
 
 
-def reach(command: str, shell: Shell, judging: Judging = JUDGING) -> str:
+def reach(command: str, shell: Shell, judging: EvaluationContext = JUDGING) -> str:
     """How far it goes: `reads` (no question), `asked`, `dangerous` (asked whatever a workspace says), `fatal`."""
     found = opinion(command, shell, judging)
     if found.catastrophic:
@@ -37,5 +37,5 @@ def reach(command: str, shell: Shell, judging: Judging = JUDGING) -> str:
     return "reads" if found.suggestion is Decision.ALLOW else "asked"
 
 
-def codes(command: str, shell: Shell, judging: Judging = JUDGING) -> set[str]:
+def codes(command: str, shell: Shell, judging: EvaluationContext = JUDGING) -> set[str]:
     return {reason.code for reason in opinion(command, shell, judging).reasons}

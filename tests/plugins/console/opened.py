@@ -21,8 +21,8 @@ from typing import Any
 
 import anyio
 
-from handrail.running.programs import own_programs
-from handrail_browser.chromium.launching import launch, program
+from handrail.workers.host_programs import find_own_programs
+from handrail_browser.chromium.launcher import find_chromium, launch_chromium
 
 HANDRAIL = Path(sys.executable).with_name("handrail")
 DEADLINE_S = 60.0
@@ -254,9 +254,9 @@ class Page:
 @asynccontextmanager
 async def browser() -> AsyncGenerator[Callable[[], Any]]:
     """A headless Chromium; what is given opens a page in it."""
-    executable = program(None, own_programs())
+    executable = find_chromium(None, find_own_programs())
     assert executable is not None, "there is no Chromium"
-    running = await launch(
+    running = await launch_chromium(
         executable, proxy="direct://", environment=os.environ, profile=None, headless=True, window=(1280, 900)
     )
 

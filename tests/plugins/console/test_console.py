@@ -15,9 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.config.places import Places
-from handrail.desktops.presses import Presses
-from handrail.records.audit import Audit
+from handrail.audit.writer import AuditWriter
+from handrail.config.app_dirs import AppDirs
+from handrail.desktop.recent_agent_input import AgentInputRecord
 
 from . import pictures
 from .opened import HANDRAIL, Agent, Console, Page, agent, browser, console, until
@@ -53,7 +53,7 @@ async def left_clean(served: Console, report: Agent, site: Agent) -> AsyncIterat
     """Whatever becomes of a test, the next one finds no call, no question, no file and no stop switch of it."""
     yield
     await anyio.run_process([HANDRAIL, "resume"], env=served.environment)
-    (Places.of(served.environment).state / "presses").unlink(missing_ok=True)
+    (AppDirs.of(served.environment).state / "presses").unlink(missing_ok=True)
     for each in (report, site):
         await each.clean()
 
@@ -188,9 +188,9 @@ async def test_the_question_of_a_session_that_was_killed_leaves_the_page(page: P
 
 
 async def test_what_an_agents_hands_may_have_pressed_is_no_yes(page: Page, served: Console, report: Agent):
-    places = Places.of(served.environment)
+    places = AppDirs.of(served.environment)
     call = report.call("write_file", file_path="pressed.txt", content="hello")
-    with Presses(places.state / "presses").made():
+    with AgentInputRecord(places.state / "presses").made():
         await page.press(".approve", question("report"))
         await page.wait("document.getElementById('notice').textContent.includes('may have been theirs')")
         assert not (report.folder / "pressed.txt").exists()
@@ -199,7 +199,7 @@ async def test_what_an_agents_hands_may_have_pressed_is_no_yes(page: Page, serve
     await page.press(".approve", question("report"))
     assert (await report.result(call))["status"] == "success"
     # A no is taken whoever pressed.
-    with Presses(places.state / "presses").made():
+    with AgentInputRecord(places.state / "presses").made():
         call = report.call("write_file", file_path="denied.txt", content="hello")
         await page.press(".deny", question("report"))
         assert (await report.result(call))["error"]["code"] == "denied_by_user"
@@ -354,7 +354,7 @@ async def test_past_calls_are_gone_through_step_by_step_with_their_pictures(page
 def long_session(served: Console) -> Iterator[str]:
     """The id of a past session with many calls."""
     id = "20200101-000000-abcdef"
-    audit = Audit(Places.of(served.environment).audit / f"{id}.jsonl", session=id)
+    audit = AuditWriter(AppDirs.of(served.environment).audit / f"{id}.jsonl", session=id)
     for number in range(250):
         audit.write("call", {"call_id": f"long-{number}", "tool": "write_file", "args": {}})
         audit.write("result", {"call_id": f"long-{number}", "status": "success", "result": {}})
@@ -386,7 +386,7 @@ def png_size(data: bytes) -> tuple[int, int]:
 async def test_of_a_session_with_very_many_calls_the_page_holds_the_last(page: Page, served: Console):
     id = "20990101-000000-abcdef"
     # Whoever writes an audit runs.
-    audit = Audit(Places.of(served.environment).audit / f"{id}.jsonl", session=id)
+    audit = AuditWriter(AppDirs.of(served.environment).audit / f"{id}.jsonl", session=id)
     shown = "document.querySelectorAll('#calls > details')"
     try:
         for number in range(1_000):

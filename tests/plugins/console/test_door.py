@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from handrail_console.command import command
+from handrail_console.console_command import console_command
 
 from .opened import HANDRAIL, Console
 
@@ -130,7 +130,7 @@ def test_the_console_is_served_on_this_machine_only(home: Path):
 
 @pytest.mark.parametrize("name", ["a b", "http://x/", "", "x/", "x:port", "x:70000", "[::x]", "münchen.example"])
 def test_a_name_that_no_host_header_can_say_is_refused(name: str):
-    done = CliRunner().invoke(command, ["--name", name, "--host", "0.0.0.0"])
+    done = CliRunner().invoke(console_command, ["--name", name, "--host", "0.0.0.0"])
     assert done.exit_code == 2
     assert "write a host name, as in your-machine.example.ts.net" in " ".join(done.output.split())
 
@@ -139,7 +139,7 @@ def test_a_name_that_no_host_header_can_say_is_refused(name: str):
     "name", ["your-machine.example.ts.net", "my_box:8443", "100.64.0.1:80", "[fd7a::1]:443", "[fd7a::1]"]
 )
 def test_a_name_that_a_host_header_can_say_is_taken(name: str):
-    refused = CliRunner().invoke(command, ["--name", name, "--host", "0.0.0.0"])
+    refused = CliRunner().invoke(console_command, ["--name", name, "--host", "0.0.0.0"])
     assert "other machines" in str(refused.exception)
 
 

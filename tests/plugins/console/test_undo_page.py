@@ -12,10 +12,10 @@ from urllib.request import Request, urlopen
 import anyio.to_thread
 import pytest
 
-from handrail.config.places import Places
-from handrail.desktops.presses import Presses
-from handrail.opening import found_runtime
-from handrail_console.hands import Hands
+from handrail.config.app_dirs import AppDirs
+from handrail.desktop.recent_agent_input import AgentInputRecord
+from handrail.open_session import open_configured_runtime
+from handrail_console.manual_control import ManualControl
 
 from .opened import Agent, Console, Page, agent, browser
 
@@ -76,7 +76,7 @@ async def test_nothing_is_left_of_the_sessions_that_undo(tmp_path: Path) -> None
     work = tmp_path / "work"
     work.mkdir()
     settings = {"mode": "accept_edits", "undo.enabled": True}
-    async with found_runtime(settings, cwd=work) as runtime, Hands.of(runtime) as hands:
+    async with open_configured_runtime(settings, cwd=work) as runtime, ManualControl.of(runtime) as hands:
         async with runtime.session(confirm=None) as session:
             await session.call("write_file", {"file_path": "a.txt", "content": "x"})
             call = f"{session.id}/c1"
@@ -103,8 +103,8 @@ async def test_what_an_agents_hands_may_have_pressed_undoes_nothing(served: Cons
     (writer.folder / "c.txt").write_text("one\n")
     await writer.result(writer.call("write_file", file_path="c.txt", content="two\n", overwrite=True))
     _, plans = await ask(served, "/undo")
-    file = Places.of(served.environment).state / "presses"
-    with Presses(file).made():
+    file = AppDirs.of(served.environment).state / "presses"
+    with AgentInputRecord(file).made():
         status, told = await ask(served, "/undo", {"call": plans[0]["call"]})
     file.unlink()
     assert (status, "an agent's hands" in told["error"]) == (409, True)

@@ -11,7 +11,7 @@ import pytest
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 Call = Callable[..., Awaitable[ToolResult]]
 

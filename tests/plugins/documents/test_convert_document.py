@@ -23,11 +23,11 @@ from tests.plugins.documents.pdf_files import line, pdf
 
 import handrail
 from handrail import Service, Session, Tool, ToolResult, hookimpl
-from handrail.asking.confirm import yes
-from handrail.running.programs import HostPrograms
+from handrail.api.approval import yes
 from handrail.testing import open_test_session
-from handrail_documents import hooks, office
-from handrail_documents.convert_tool import convert_tool
+from handrail.workers.host_programs import HostPrograms
+from handrail_documents import hooks, libreoffice
+from handrail_documents.convert_tool import create_convert_tool
 
 MADE_BY_OFFICE = Path(__file__).parent / "libreoffice"
 
@@ -56,7 +56,7 @@ class Bare:
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
-        return [convert_tool(lambda programs: office.program(programs, places=()))]
+        return [create_convert_tool(lambda programs: libreoffice.find_libreoffice(programs, places=()))]
 
     @hookimpl
     def handrail_register_services(self) -> Iterable[Service]:
@@ -94,7 +94,7 @@ async def test_a_host_sees_the_tool_once_it_is_loaded(tmp_path: Path) -> None:
 
 
 def test_libreoffice_is_here() -> None:
-    assert office.program(HostPrograms({"PATH": "/usr/bin"})), (
+    assert libreoffice.find_libreoffice(HostPrograms({"PATH": "/usr/bin"})), (
         "If this fails, install libreoffice-calc and libreoffice-writer."
     )
 
@@ -195,8 +195,8 @@ def folder_of(process: psutil.Process) -> Path | None:
     """The folder of the conversion that the process carries out."""
     with suppress(psutil.Error):
         words = process.cmdline()
-        if "handrail_documents.office_start" in words:
-            return Path(words[words.index("handrail_documents.office_start") + 1])
+        if "handrail_documents.libreoffice_launcher" in words:
+            return Path(words[words.index("handrail_documents.libreoffice_launcher") + 1])
     return None
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handrail_documents.office_com import application
-from handrail_documents.office_com_start import APPLICATIONS, NO_MACROS, application_for, drive
+from handrail_documents.office_com import find_application
+from handrail_documents.office_com_worker import APPLICATIONS, MACROS_DISABLED, drive_application, select_application
 
 
 class Recorded:
@@ -44,12 +44,12 @@ class Recorded:
     ],
 )
 def test_each_file_has_its_application(suffix: str, to: str, program: str | None) -> None:
-    found = application_for(suffix, to)
+    found = select_application(suffix, to)
     assert (found and found.program) == program
 
 
 def test_where_there_is_no_office_there_is_no_application() -> None:
-    assert application(".docx", "pdf") is None
+    assert find_application(".docx", "pdf") is None
 
 
 @pytest.mark.parametrize("made", ["out", "broken"])
@@ -60,12 +60,12 @@ def test_nothing_of_a_document_runs_and_the_application_ends(number: int, made: 
     program: Any = Recorded(calls)
     if made == "broken":
         with pytest.raises(OSError, match="cannot be saved"):
-            drive(used, program, "in", made, "pdf")
+            drive_application(used, program, "in", made, "pdf")
     else:
-        drive(used, program, "in", made, "pdf")
+        drive_application(used, program, "in", made, "pdf")
     names = [name for name, _, _ in calls]
     opening = next(at for at, name in enumerate(names) if name.endswith(".Open"))
-    assert (".AutomationSecurity", (NO_MACROS,), {}) in calls[:opening]
+    assert (".AutomationSecurity", (MACROS_DISABLED,), {}) in calls[:opening]
     assert calls[opening][2]["ReadOnly"]
     assert any(name.endswith(".Close") for name in names[opening:])
     assert names[-1] == ".Quit"

@@ -18,8 +18,8 @@ from tests.plugins.documents.pdf_files import line, pdf
 
 import handrail
 from handrail import ToolResult
-from handrail.asking.confirm import yes
-from handrail.parsing import caging
+from handrail.api.approval import yes
+from handrail.workers import self_sandbox
 
 SLOW = pdf([b"".join(line("x" * 60, 0, n) for n in range(40_000))] * 40)
 
@@ -28,7 +28,7 @@ def workers() -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
-            if "handrail.parsing.worker" in process.cmdline():
+            if "handrail.workers.worker_process" in process.cmdline():
                 found.append(process)
     return found
 
@@ -117,8 +117,8 @@ async def test_a_worker_is_shut_in(call: Call) -> None:
 
 TRIALS = """
 import os, socket, subprocess, sys
-from handrail.parsing import caging
-caging.shut(readable=[sys.prefix, sys.base_prefix, "/usr/lib", "/lib", sys.argv[1]], writable=[sys.argv[2]])
+from handrail.workers import self_sandbox
+self_sandbox.confine_self(readable=[sys.prefix, sys.base_prefix, "/usr/lib", "/lib", sys.argv[1]], writable=[sys.argv[2]])
 def trial(name, attempt):
     try:
         attempt()
@@ -142,7 +142,7 @@ async def test_what_is_shut_in_opens_only_what_it_was_given(folder: Path, tmp_pa
     told = dict(line.split() for line in (await process.communicate())[0].decode().splitlines())
     refused = {name for name, outcome in told.items() if outcome == "PermissionError"}
     # An older kernel shuts off the network and programs alone.
-    files = {"other", "over"} if caging.landlock() else set[str]()
+    files = {"other", "over"} if self_sandbox.get_landlock_version() else set[str]()
     assert (len(told), refused) == (7, {"network", "local", "program"} | files)
 
 
@@ -150,7 +150,7 @@ HOST = """
 import asyncio, sys
 import handrail
 from handrail import ToolResult
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 async def main():
     async with handrail.open() as session:

@@ -24,8 +24,8 @@ from tests.plugins.documents.test_read_excel import workbook
 import handrail
 from handrail import InfoConfirmation
 from handrail.testing import ScriptedConfirmer
-from handrail_documents.patching import Layout, patched
-from handrail_documents.writing import write_excel
+from handrail_documents.sheet_patcher import SheetLayout, patch_sheet
+from handrail_documents.workbook_writer import write_excel
 
 pytestmark = pytest.mark.usefixtures("without_undo")
 
@@ -374,16 +374,16 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_cells_find_their_place_in_any_form_of_xml(name: str) -> None:
-    layout = Layout(ODD[name])
+    layout = SheetLayout(ODD[name])
     edits = {1: {1: "first", 4: 9}, 2: {2: True}, 5: {1: {"formula": "=1"}}}
-    changed = patched(layout, edits)
+    changed = patch_sheet(layout, edits)
     names = re.findall(rb"""<(?:x:)?c r=["'](\w+)["']""", changed)
     assert [each for each in names if each != b"B1"] == [b"A1", b"D1", b"B2", b"A5"]
     rows = re.findall(rb"""<(?:x:)?row r=["'](\d)["']""", changed)
     assert [each for each in rows if each != b"3"] in ([b"1", b"2", b"5"], [b"2", b"5"])
-    again = Layout(changed)
+    again = SheetLayout(changed)
     assert (again.last_used, again.data_end > again.data_close) == (5, True)
-    assert patched(again, edits) == changed
+    assert patch_sheet(again, edits) == changed
 
 
 @given(old=GRIDS, new=GRIDS)

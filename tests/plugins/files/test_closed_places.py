@@ -14,7 +14,7 @@ import pytest
 HOST = """
 import asyncio, json, sys
 import handrail
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 async def main():
     async with handrail.open(cwd=sys.argv[1], confirm=yes, plugins=["files"]) as session:
         for name, args in json.loads(sys.argv[2]):

@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 import handrail
 from handrail import Answer, Approval, Choice, Session, TimedOut, ToolResult
-from handrail_files.matching import find
 from handrail_files.omissions import is_placeholder
+from handrail_files.text_match import find_matches
 from handrail_files.time_limit import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("without_undo")
@@ -264,7 +264,7 @@ async def test_comparing_ends_when_nobody_waits_for_it(folder: Path) -> None:
     limit = TimeLimit(60)
     limit.stop()
     with pytest.raises(TimedOut):
-        find("a \nb\n", "a\nb ", "", limit)
+        find_matches("a \nb\n", "a\nb ", "", limit)
 
 
 async def test_an_empty_old_string_makes_a_file(edit: Edit, folder: Path) -> None:
@@ -374,7 +374,7 @@ LINES = st.lists(st.text(alphabet="ab {}()\t", max_size=8), min_size=1, max_size
 @given(LINES, LINES, LINES)
 def test_what_is_found_is_the_old_text_but_for_whitespace(before: list[str], old: list[str], behind: list[str]) -> None:
     text = "\n".join([*before, *(line.strip() for line in old), *behind])
-    found = find(text, "\n".join(old), "NEW", TimeLimit(10))
+    found = find_matches(text, "\n".join(old), "NEW", TimeLimit(10))
     wanted = "".join("".join(old).split())
     if not wanted:
         return

@@ -17,21 +17,21 @@ from hypothesis import given, settings, strategies as st
 
 import handrail
 from handrail import Tool, ToolResult, hookimpl
-from handrail.asking.confirm import yes
-from handrail.running.programs import own_programs
+from handrail.api.approval import yes
 from handrail.testing import open_test_session
-from handrail_files import find, globbing
-from handrail_files.read import read_file
+from handrail.workers.host_programs import find_own_programs
+from handrail_files import find_tool, glob_patterns
+from handrail_files.read_tool import read_file
 
 Find = Callable[..., Awaitable[ToolResult]]
-REAL = find.ripgrep(own_programs())
+REAL = find_tool.find_ripgrep(find_own_programs())
 
 
 class Files:
     """The plugin, searching by a program of the test's choice."""
 
-    def __init__(self, program: str | None, seconds: float = find.DEADLINE_S) -> None:
-        self._find = find.find_tool(lambda programs: program, seconds=seconds)
+    def __init__(self, program: str | None, seconds: float = find_tool.SEARCH_TIMEOUT_S) -> None:
+        self._find = find_tool.create_find_tool(lambda programs: program, seconds=seconds)
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
@@ -260,7 +260,7 @@ async def test_a_search_that_takes_too_long_gives_what_it_found_and_ends(
 
 
 def test_a_search_has_20_seconds_before_the_call_itself_ends() -> None:
-    assert (find.DEADLINE_S, find.find_files.timeout) == (20, 30)
+    assert (find_tool.SEARCH_TIMEOUT_S, find_tool.find_files.timeout) == (20, 30)
 
 
 NAMES = st.sampled_from(["a", "b.py", "c.log", ".h", "build", "keep.log", "d e"])
@@ -281,9 +281,9 @@ IGNORED = st.dictionaries(
 
 
 def answer(folder: Path, program: str | None, **orders: Any) -> Any:
-    search = find.Search(**orders)
+    search = find_tool.FindRequest(**orders)
     process = subprocess.run(
-        find._command(search, None, program),
+        find_tool._build_command(search, None, program),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -291,10 +291,10 @@ def answer(folder: Path, program: str | None, **orders: Any) -> Any:
     )
     with open_pipe(process.stdout) as reader:
         if search.search_text is None:
-            names = find.Names()
-            names.take(reader, globbing.names(search.pattern or "*"))
+            names = find_tool.NameMatches()
+            names.take(reader, glob_patterns.compile_name_pattern(search.pattern or "*"))
             return sorted(names.found)
-        lines = find.Lines(None, search.context, 1_000)
+        lines = find_tool.LineMatches(None, search.context, 1_000)
         lines.take(reader)
         return lines.binary, {name: found for name, found in lines.found.items() if name not in lines.binary}
 
@@ -468,7 +468,7 @@ async def test_a_pattern_that_cannot_be_used_is_refused(found: Find, pattern: st
     ],
 )
 def test_classes_and_letters_mean_what_they_do_in_a_shell(pattern: str, name: str, fits: bool) -> None:
-    assert globbing.names(pattern).fits(name) is fits
+    assert glob_patterns.compile_name_pattern(pattern).fits(name) is fits
 
 
 @pytest.mark.parametrize("rule", ["*a" * 60 + "b", "{a,aa}" * 40 + "b", "[" * 50_000, "a" + " " * 50_000 + "b"])

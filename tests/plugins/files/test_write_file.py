@@ -12,7 +12,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Approval, Choice, EditConfirmation, Session, ToolResult
-from handrail.asking.questions import question
+from handrail.approval.rendering import question
 
 pytestmark = pytest.mark.usefixtures("without_undo")
 

@@ -33,7 +33,7 @@ from handrail import (
 )
 from handrail.config.settings import NetworkSettings
 from handrail.testing import VisionBackendContract
-from handrail_gemini_cu.backend import GeminiComputerUse, unsupported
+from handrail_gemini_cu.backend import GeminiComputerUse, explain_unsupported
 from handrail_gemini_cu.config import GeminiConfig
 
 pytestmark = pytest.mark.anyio
@@ -404,7 +404,7 @@ async def test_the_key_may_be_a_secret() -> None:
     ],
 )
 def test_a_model_that_does_not_use_computers_is_known_by_its_name(model: str, environment: str, fits: bool) -> None:
-    why = unsupported(model, environment)
+    why = explain_unsupported(model, environment)
     assert (why is None) is fits
     assert why is None or (repr(model) in why and "backends.gemini_computer_use.model" in why)
 

@@ -13,9 +13,9 @@ from google.adk.tools.computer_use.base_computer import BaseComputer
 from google.genai import types
 
 from handrail import Frame, PlannedAction, Rect, Size
-from handrail.desktops.chords import chord_of
+from handrail.desktop.key_chords import parse_chord
 from handrail_gemini_cu.config import GeminiConfig
-from handrail_gemini_cu.functions import FUNCTIONS, Called, Environment, Held, Surface, actions_of
+from handrail_gemini_cu.functions import FUNCTIONS, Environment, FunctionCall, HeldKeys, ModelSurface, map_call
 
 from .documented import BROWSER, DESKTOP, LEGACY, MOBILE
 
@@ -24,22 +24,24 @@ INTERNAL = {"current_state", "type_text", "screen_size", "environment", "close",
 SCREEN = Rect(100, 50, 2560, 1600)
 
 
-def surface(environment: Environment = "desktop", *, platform: str = "linux", held: Held | None = None) -> Surface:
+def surface(
+    environment: Environment = "desktop", *, platform: str = "linux", held: HeldKeys | None = None
+) -> ModelSurface:
     """A screen of 2560 x 1600 pixels that begins at (100, 50), sent at half its size."""
     frame = Frame(SCREEN, np.zeros((1, 1, 3), np.uint8), time.monotonic())
-    return Surface(frame, Size(1280, 800), GeminiConfig(environment=environment), platform, held or Held())
+    return ModelSurface(frame, Size(1280, 800), GeminiConfig(environment=environment), platform, held or HeldKeys())
 
 
-def mapped(name: str, args: dict[str, Any], given: Surface | None = None) -> tuple[PlannedAction, ...]:
-    return actions_of(Called("1", name, args), given or surface())
+def mapped(name: str, args: dict[str, Any], given: ModelSurface | None = None) -> tuple[PlannedAction, ...]:
+    return map_call(FunctionCall("1", name, args), given or surface())
 
 
-def told(name: str, args: dict[str, Any], given: Surface | None = None) -> list[dict[str, Any]]:
+def told(name: str, args: dict[str, Any], given: ModelSurface | None = None) -> list[dict[str, Any]]:
     """The arguments of the calls that a function means."""
     return [{"tool": action.tool, **action.args} for action in mapped(name, args, given)]
 
 
-def problem(name: str, args: dict[str, Any], given: Surface | None = None) -> str:
+def problem(name: str, args: dict[str, Any], given: ModelSurface | None = None) -> str:
     (action,) = mapped(name, args, given)
     assert action.problem is not None
     return action.problem
@@ -70,7 +72,7 @@ def test_the_environments_are_those_of_the_sdk():
     ids=["desktop", "browser", "mobile", "legacy"],
 )
 def test_every_function_of_an_environment_means_something(environment: Environment, functions: dict[str, Any]):
-    held = Held()
+    held = HeldKeys()
     for name, args in functions.items():
         actions = mapped(name, args, surface(environment, held=held))
         assert not [action.problem for action in actions if action.problem]
@@ -253,7 +255,7 @@ def test_held_keys_are_pressed_with_the_next_key():
     given = surface()
     assert told("key_down", {"key": "Control"}, given) == []
     (pressed,) = told("press_key", {"key": "a"}, given)
-    assert str(chord_of(pressed["keys"])) == "ctrl+a"
+    assert str(parse_chord(pressed["keys"])) == "ctrl+a"
     assert told("key_up", {"key": "control"}, given) == []
     assert told("press_key", {"key": "a"}, given) == [{"tool": "execute_gui", "action": "press_key", "key": "a"}]
 

@@ -14,9 +14,9 @@ from tests.gemini_server import Answer, Request, Scripted, call, serving
 from tests.plugins.browser.site import Answer as Page, Asked, Site, serving as serving_site
 from tests.plugins.gemini_cu.desk import DEADLINE_S, DONE, Desk, desk, shows
 
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 from handrail.testing import ScriptedConfirmer
-from handrail_gui.hands import Place
+from handrail_gui.platforms.input_driver import WindowPlacement
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 
@@ -116,7 +116,7 @@ async def test_places_in_a_window_that_has_moved_since_are_refused_and_told(tmp_
                 hands: Any = await given.session.service("hands")
                 screen: Any = await given.session.service("screen")
                 (window,) = await screen.windows()
-                await hands.place(window.id, Place(x=20, y=60))
+                await hands.place(window.id, WindowPlacement(x=20, y=60))
 
             def late(request: Request) -> Answer:
                 place = given.place("toggle button", "7")

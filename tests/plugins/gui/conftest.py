@@ -17,12 +17,12 @@ from Xlib import X, display
 
 import handrail
 from handrail import Desktop, Session, Window
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.x11.connection import Connection
-from handrail_gui.x11.hands import X11Hands
-from handrail_gui.x11.pointer import Mouse
-from handrail_gui.x11.screen import X11Screen
-from handrail_gui.x11.windows import has_focus
+from handrail_gui.platforms.x11.connection import X11Connection
+from handrail_gui.platforms.x11.input_driver import X11InputDriver
+from handrail_gui.platforms.x11.pointer import XTestPointer
+from handrail_gui.platforms.x11.screen import X11Screen
+from handrail_gui.platforms.x11.windows import has_focus
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 PLAIN_WINDOW = str(Path(__file__).with_name("plain_window.py"))
 HANDRAIL = Path(sys.executable).with_name("handrail")
@@ -102,20 +102,20 @@ async def manager(managed: PrivateDesktop) -> str:
 
 
 @pytest.fixture
-async def connection(private: PrivateDesktop) -> AsyncIterator[Connection]:
-    found = await Connection.open(str(private.desktop.display))
+async def connection(private: PrivateDesktop) -> AsyncIterator[X11Connection]:
+    found = await X11Connection.open(str(private.desktop.display))
     yield found
     await found.close()
 
 
 @pytest.fixture
-def screen(connection: Connection) -> X11Screen:
+def screen(connection: X11Connection) -> X11Screen:
     return X11Screen(connection)
 
 
 @pytest.fixture
-async def hands(connection: Connection) -> AsyncIterator[X11Hands]:
-    found = X11Hands(connection, mouse=Mouse(private=True))
+async def hands(connection: X11Connection) -> AsyncIterator[X11InputDriver]:
+    found = X11InputDriver(connection, mouse=XTestPointer(private=True))
     await found.move(600, 20)
     yield found
     await found.close()
@@ -144,7 +144,7 @@ class Programs:
 
         window = await until(shown, what=f"the window of {argv[0]}")
         # A window manager says that a window is active before it gives it the keyboard.
-        connection = await Connection.open(str(desktop.display))
+        connection = await X11Connection.open(str(desktop.display))
         try:
             await until(lambda: connection.run(lambda client: has_focus(client, int(window.id, 16))), what="its focus")
         finally:

@@ -7,8 +7,8 @@ from tests.desktop_contracts import DesktopContract
 from tests.plugins.gui.conftest import Programs
 
 from handrail import Window
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.x11.screen import X11Screen
+from handrail_gui.platforms.x11.screen import X11Screen
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 
 class TestX11(DesktopContract):

@@ -28,7 +28,7 @@ def _answer(code: str, environment: dict[str, str]) -> str:
     return subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
 
 
-CHECK = "from handrail_gui.x11.client_check import overwritten_client; print(overwritten_client())"
+CHECK = "from handrail_gui.platforms.x11.client_check import find_overwritten_client; print(find_overwritten_client())"
 
 
 def test_an_overwritten_client_is_named_with_its_repair(overwritten: dict[str, str]) -> None:

@@ -15,11 +15,11 @@ import pytest
 
 import handrail
 from handrail import Downstream
-from handrail.desktops.chords import chord_of
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.x11.connection import Connection
-from handrail_gui.x11.hands import X11Hands
-from handrail_gui.x11.screen import X11Screen
+from handrail.desktop.key_chords import parse_chord
+from handrail_gui.platforms.x11.connection import X11Connection
+from handrail_gui.platforms.x11.input_driver import X11InputDriver
+from handrail_gui.platforms.x11.screen import X11Screen
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 from .conftest import HANDRAIL, TEXT, Programs, until
 
@@ -32,7 +32,7 @@ async def outside(desktop: handrail.Desktop, *argv: str) -> str:
     return (await anyio.run_process(argv, env=environment, check=False)).stdout.decode()
 
 
-async def test_what_is_selected_is_another_clipboard(private: PrivateDesktop, hands: X11Hands):
+async def test_what_is_selected_is_another_clipboard(private: PrivateDesktop, hands: X11InputDriver):
     await hands.write_clipboard("copied")
     await hands.write_clipboard("selected", "primary")
     assert await hands.clipboard_text() == "copied"
@@ -42,11 +42,11 @@ async def test_what_is_selected_is_another_clipboard(private: PrivateDesktop, ha
 
 
 async def test_what_a_program_has_selected_is_read(
-    private: PrivateDesktop, hands: X11Hands, screen: X11Screen, programs: Programs
+    private: PrivateDesktop, hands: X11InputDriver, screen: X11Screen, programs: Programs
 ):
     await programs.open(private.desktop, screen, "mousepad")
     await hands.type_piece("some words")
-    await hands.chord(chord_of("ctrl+a"))
+    await hands.chord(parse_chord("ctrl+a"))
 
     async def selected() -> bool:
         return await hands.clipboard_text("primary") == "some words"
@@ -86,7 +86,7 @@ def stopped_owner(programs: Programs, private: PrivateDesktop, path: Path) -> su
 
 
 async def test_a_clipboard_that_could_not_be_put_back_is_not_borrowed(
-    private: PrivateDesktop, hands: X11Hands, programs: Programs, tmp_path: Path
+    private: PrivateDesktop, hands: X11InputDriver, programs: Programs, tmp_path: Path
 ):
     owner = stopped_owner(programs, private, tmp_path / "copied")
 
@@ -95,13 +95,13 @@ async def test_a_clipboard_that_could_not_be_put_back_is_not_borrowed(
 
     await until(copied, what="the program to own the clipboard")
     owner.send_signal(signal.SIGSTOP)
-    assert not await hands.paste("something else", chord_of("ctrl+v"))
+    assert not await hands.paste("something else", parse_chord("ctrl+v"))
     owner.send_signal(signal.SIGCONT)
     assert await hands.clipboard_text() == "precious"
 
 
 async def test_an_owner_that_stops_in_the_middle_of_a_large_text_is_an_error(
-    connection: Connection, private: PrivateDesktop, hands: X11Hands, programs: Programs
+    connection: X11Connection, private: PrivateDesktop, hands: X11InputDriver, programs: Programs
 ):
     program = programs.start(private.desktop, sys.executable, str(Path(__file__).with_name("stingy_owner.py")))
 

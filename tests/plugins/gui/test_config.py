@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from handrail_gui.config import GuiConfig
+from handrail_gui.platforms.config import GuiConfig
 
 
 def test_the_settings_take_only_keys_that_exist():

@@ -12,8 +12,8 @@ import handrail_accessibility.hooks
 import handrail_gui.hooks
 from handrail import Tool
 from handrail.testing import ToolContract
-from handrail_gui import tools, window_tools
-from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.private.supervisor_client import PrivateDesktop
+from handrail_gui.tools import screen_tools, window_tools
 
 
 class OnScreen(ToolContract):
@@ -33,7 +33,7 @@ class OnScreen(ToolContract):
 class TestObserveScreen(OnScreen):
     @pytest.fixture
     def tool(self) -> Tool:
-        return tools.observe_screen
+        return screen_tools.observe_screen
 
     @pytest.fixture
     def bad_args(self) -> Sequence[Mapping[str, Any]]:
@@ -43,7 +43,7 @@ class TestObserveScreen(OnScreen):
 class TestExecuteGui(OnScreen):
     @pytest.fixture
     def tool(self) -> Tool:
-        return tools.execute_gui
+        return screen_tools.execute_gui
 
     @pytest.fixture
     def good_args(self) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ from Xlib import X
 
 import handrail
 from handrail import Desktop, Downstream, Input, Session, Tool, ToolContext, tool
-from handrail_gui.device import Device
-from handrail_gui.x11.connection import Connection
+from handrail_gui.platforms.x11.connection import X11Connection
+from handrail_gui.platforms.x11.device import DesktopDevice
 
 from .conftest import HANDRAIL, Agent, until
 
@@ -62,7 +62,7 @@ async def outside(desktop: Desktop, *argv: str) -> str:
 
 async def buttons(session: Session) -> int:
     """The mouse buttons that are down, as the X server has them."""
-    connection: Connection = await session.service("x11")
+    connection: X11Connection = await session.service("x11")
     held = X.Button1Mask | X.Button2Mask | X.Button3Mask
     return await connection.run(lambda client: client.root.query_pointer().mask & held)
 
@@ -120,7 +120,7 @@ async def test_an_order_that_is_taken_back_leaves_no_key_changed(by_hand: Sessio
 
 async def types(session: Session, letter: str) -> bool:
     """Whether another program sees a key for the letter, which no keyboard has."""
-    connection = await Connection.open(str((await session.desktop()).display))
+    connection = await X11Connection.open(str((await session.desktop()).display))
     try:
         # https://www.x.org/releases/current/doc/xproto/x11protocol.html#Keysym_Encoding
         return bool(await connection.run(lambda client: client.display.keysym_to_keycode(0x1000000 + ord(letter))))
@@ -246,7 +246,7 @@ async def saving(desktop: Desktop) -> bool:
     """Whether the screen saver is on."""
     from Xlib.ext import screensaver
 
-    connection = await Connection.open(str(desktop.display))
+    connection = await X11Connection.open(str(desktop.display))
     try:
         return await connection.run(lambda client: screensaver.query_info(client.root).state == screensaver.StateOn)
     finally:
@@ -255,7 +255,7 @@ async def saving(desktop: Desktop) -> bool:
 
 async def test_locking_is_said_only_when_something_locks(tmp_path: Path):
     async with handrail.open(desktop="private", cwd=tmp_path) as agents:
-        device: Device = await agents.service("device")
+        device: DesktopDevice = await agents.service("device")
         with pytest.raises(Downstream, match="was not locked"):
             await device.lock(["true"])
         assert "i3lock" in await device.lock(None)

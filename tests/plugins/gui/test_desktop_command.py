@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from handrail.running import processes
-from handrail_gui.private.parts import mark_of
+from handrail.workers import processes
+from handrail_gui.private.desktop_services import format_mark
 
 from .conftest import HANDRAIL
 
@@ -54,7 +54,7 @@ def test_run_ends_what_the_command_left_behind(tmp_path: Path):
         f"env -i setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 1000' & while [ ! -s {tmp_path}/pid ]; do :; done"
     )
     assert desktop("run", "--", "bash", "-c", left).returncode == 0
-    assert int((tmp_path / "pid").read_text()) not in processes.table()
+    assert int((tmp_path / "pid").read_text()) not in processes.read_process_table()
 
 
 def started(tmp_path: Path, script: str) -> subprocess.Popen[str]:
@@ -86,7 +86,9 @@ def test_killing_run_ends_the_command_and_its_screen(tmp_path: Path):
     running.kill()
     running.communicate(timeout=20)
     deadline = monotonic() + 30
-    while int(pid) in processes.table() or processes.marked(mark_of(token)) & set(processes.table()):
+    while int(pid) in processes.read_process_table() or processes.find_marked_processes(format_mark(token)) & set(
+        processes.read_process_table()
+    ):
         assert monotonic() < deadline
         sleep(0.02)
 
@@ -110,7 +112,7 @@ def test_a_started_desktop_stays_until_it_is_stopped(named: str):
     )
     assert "window id" in seen.stdout
     assert desktop("stop", named).returncode == 0
-    assert told["pid"] not in processes.table()
+    assert told["pid"] not in processes.read_process_table()
     assert json.loads(desktop("status", "--json").stdout) == []
 
 

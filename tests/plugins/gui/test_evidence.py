@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from handrail import Rect
-from handrail_gui.aiming import shown_part
+from handrail_gui.act.targeting import find_visible_part
 
 from .conftest import Agent, until
 
@@ -206,4 +206,4 @@ async def test_what_changed_is_told_in_few_words(agent: Agent):
     ],
 )
 def test_the_largest_part_that_shows_is_aimed_at(covers: list[Rect], left: Rect | None):
-    assert shown_part([Rect(0, 0, 100, 50)], covers) == left
+    assert find_visible_part([Rect(0, 0, 100, 50)], covers) == left

@@ -15,8 +15,8 @@ import pytest
 
 import handrail
 from handrail import Rect, Transform
-from handrail.asking.confirm import yes
-from handrail_gui.private.client import PrivateDesktop
+from handrail.api.approval import yes
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 from .conftest import Agent, until
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from handrail import Rect, Transform
-from handrail_gui.geometry import corners, half, monitor_of, way, whole
-from handrail_gui.win32.inputs import normalized
+from handrail_gui.platforms.geometry import bounding_rect, corner_pixels, drag_points, find_monitor_index, layout_half
+from handrail_gui.platforms.win32.inputs import normalize_point
 
 LAYOUTS = {
     "windows: 4K at 150 % with a plain one to its left": [Rect(0, 0, 3840, 2160), Rect(-1920, 540, 1920, 1080)],
@@ -36,7 +36,7 @@ layouts = pytest.mark.parametrize("monitors", LAYOUTS.values(), ids=LAYOUTS)
 
 @layouts
 def test_the_middle_of_what_is_pointed_at_in_the_picture_is_in_it_on_the_screen(monitors: list[Rect]) -> None:
-    for shown in (whole(monitors), *monitors):
+    for shown in (bounding_rect(monitors), *monitors):
         transform = Transform.fit(shown)
         for monitor in monitors:
             # A button of 40 pixels in each corner and in the middle of the monitor.
@@ -52,7 +52,7 @@ def test_the_middle_of_what_is_pointed_at_in_the_picture_is_in_it_on_the_screen(
 
 @layouts
 def test_every_corner_of_the_picture_is_a_pixel_of_the_desktop(monitors: list[Rect]) -> None:
-    screen = whole(monitors)
+    screen = bounding_rect(monitors)
     transform = Transform.fit(screen)
     for x in (0, transform.width - 1):
         for y in (0, transform.height - 1):
@@ -63,32 +63,33 @@ def test_every_corner_of_the_picture_is_a_pixel_of_the_desktop(monitors: list[Re
 def test_a_window_belongs_to_the_monitor_that_shows_most_of_it(monitors: list[Rect]) -> None:
     for index, monitor in enumerate(monitors):
         across = Rect(monitor.x - 100, monitor.center[1] - 50, 400, 100)
-        assert monitor_of(across, monitors) == index
+        assert find_monitor_index(across, monitors) == index
         # As Windows has a maximized one: its invisible border reaches onto the neighbours.
         assert (
-            monitor_of(Rect(monitor.x - 8, monitor.y - 8, monitor.width + 16, monitor.height + 16), monitors) == index
+            find_monitor_index(Rect(monitor.x - 8, monitor.y - 8, monitor.width + 16, monitor.height + 16), monitors)
+            == index
         )
 
 
 @layouts
 def test_halves_fill_their_monitor(monitors: list[Rect]) -> None:
     for monitor in monitors:
-        left, right = half(monitor, "left_half"), half(monitor, "right_half")
+        left, right = layout_half(monitor, "left_half"), layout_half(monitor, "right_half")
         assert (left.x, left.right, right.right) == (monitor.x, right.x, monitor.right)
-        top, bottom = half(monitor, "top_half"), half(monitor, "bottom_half")
+        top, bottom = layout_half(monitor, "top_half"), layout_half(monitor, "bottom_half")
         assert (top.y, top.bottom, bottom.bottom) == (monitor.y, bottom.y, monitor.bottom)
 
 
 @layouts
 def test_the_corners_that_stop_an_agent_are_those_of_the_whole_desktop(monitors: list[Rect]) -> None:
-    screen = whole(monitors)
-    assert (screen.right - 1, screen.y) in corners(screen)
-    assert len(corners(screen)) == 4
+    screen = bounding_rect(monitors)
+    assert (screen.right - 1, screen.y) in corner_pixels(screen)
+    assert len(corner_pixels(screen)) == 4
 
 
 @layouts
 def test_a_drag_ends_where_it_is_told_to(monitors: list[Rect]) -> None:
-    points = way(monitors[0].center, monitors[-1].center)
+    points = drag_points(monitors[0].center, monitors[-1].center)
     assert points[-1] == monitors[-1].center
     assert all(abs(a[0] - b[0]) <= abs(points[-1][0]) + 2000 for a, b in pairwise(points))
 
@@ -101,7 +102,7 @@ def test_windows_gets_back_the_pixel_that_was_meant(box: tuple[int, int, int, in
     screen = Rect(*box)
     x = data.draw(st.integers(screen.x, screen.right - 1))
     y = data.draw(st.integers(screen.y, screen.bottom - 1))
-    nx, ny = normalized(x, y, screen)
+    nx, ny = normalize_point(x, y, screen)
     assert 0 <= nx < 65536
     assert 0 <= ny < 65536
     # What Windows makes of a place in 65,536 steps.

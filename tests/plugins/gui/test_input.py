@@ -16,11 +16,11 @@ import pytest
 from Xlib import X, display
 
 from handrail import Downstream, Failsafe, StaleObservation, Window
-from handrail.desktops.chords import chord_of
-from handrail_gui.hands import Place
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.x11.hands import X11Hands
-from handrail_gui.x11.screen import X11Screen
+from handrail.desktop.key_chords import parse_chord
+from handrail_gui.platforms.input_driver import WindowPlacement
+from handrail_gui.platforms.x11.input_driver import X11InputDriver
+from handrail_gui.platforms.x11.screen import X11Screen
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 from .conftest import TEXT, Programs, held_down, until
 
@@ -30,7 +30,7 @@ MANY_SCRIPTS = "".join(
 
 
 @pytest.fixture
-async def editor(private: PrivateDesktop, screen: X11Screen, programs: Programs, hands: X11Hands) -> Any:
+async def editor(private: PrivateDesktop, screen: X11Screen, programs: Programs, hands: X11InputDriver) -> Any:
     return await programs.open(private.desktop, screen, "mousepad")
 
 
@@ -64,11 +64,11 @@ async def copy(private: PrivateDesktop, target: str, data: bytes, path: Path) ->
     await until(owned, what="the clipboard to be another program's")
 
 
-async def content(hands: X11Hands) -> str | None:
+async def content(hands: X11InputDriver) -> str | None:
     """The editor's whole text, by its own copying."""
     await hands.write_clipboard("nothing was copied")
-    await hands.chord(chord_of("ctrl+a"))
-    await hands.chord(chord_of("ctrl+c"))
+    await hands.chord(parse_chord("ctrl+a"))
+    await hands.chord(parse_chord("ctrl+c"))
 
     async def copied() -> str | None:
         text = await hands.clipboard_text()
@@ -78,14 +78,14 @@ async def content(hands: X11Hands) -> str | None:
 
 
 @pytest.mark.parametrize("text", [TEXT, "tab\tand\nline", MANY_SCRIPTS], ids=["scripts", "controls", "hundreds"])
-async def test_keys_type_any_script(hands: X11Hands, editor: Any, text: str):
+async def test_keys_type_any_script(hands: X11InputDriver, editor: Any, text: str):
     for piece in await hands.pieces(text):
         await hands.type_piece(piece)
     await hands.release_all()
     assert await content(hands) == text
 
 
-async def test_lent_keys_are_given_back(private: PrivateDesktop, hands: X11Hands, editor: Any):
+async def test_lent_keys_are_given_back(private: PrivateDesktop, hands: X11InputDriver, editor: Any):
     before = outside(private, "xmodmap", "-pke")
     for piece in await hands.pieces(TEXT):
         await hands.type_piece(piece)
@@ -98,8 +98,8 @@ def leds(private: PrivateDesktop) -> str:
     return outside(private, "xset", "q").decode()
 
 
-async def test_caps_lock_changes_nothing(private: PrivateDesktop, hands: X11Hands, editor: Any):
-    await hands.chord(chord_of("capslock"))
+async def test_caps_lock_changes_nothing(private: PrivateDesktop, hands: X11InputDriver, editor: Any):
+    await hands.chord(parse_chord("capslock"))
     try:
         for piece in await hands.pieces("Ab äÖ 1"):
             await hands.type_piece(piece)
@@ -107,36 +107,36 @@ async def test_caps_lock_changes_nothing(private: PrivateDesktop, hands: X11Hand
         await hands.release_all()
         assert "00: Caps Lock:   on" in leds(private)
     finally:
-        await hands.chord(chord_of("capslock"))
+        await hands.chord(parse_chord("capslock"))
     assert await content(hands) == "Ab äÖ 1"
 
 
 async def test_a_paste_is_taken_and_the_clipboard_is_as_before(
-    private: PrivateDesktop, hands: X11Hands, editor: Any, tmp_path: Path
+    private: PrivateDesktop, hands: X11InputDriver, editor: Any, tmp_path: Path
 ):
     picture = bytes(range(256)) * 2000
     await copy(private, "image/png", picture, tmp_path / "picture")
-    assert await hands.paste(TEXT, chord_of("ctrl+v"))
+    assert await hands.paste(TEXT, parse_chord("ctrl+v"))
     assert outside(private, "xclip", "-selection", "clipboard", "-t", "image/png", "-o") == picture
     assert await hands.clipboard_formats() == ["image/png"]
     assert await content(hands) == TEXT
 
 
-async def test_a_program_that_is_late_to_read_its_keys_still_gets_what_is_pasted(hands: X11Hands, editor: Window):
+async def test_a_program_that_is_late_to_read_its_keys_still_gets_what_is_pasted(hands: X11InputDriver, editor: Window):
     assert editor.pid is not None
     os.kill(editor.pid, signal.SIGSTOP)
     # More than it is given to take what it was asked for, and less than it is given to come to it.
     later = threading.Timer(3.5, os.kill, (editor.pid, signal.SIGCONT))
     later.start()
     try:
-        assert await hands.paste("spät", chord_of("ctrl+v"))
+        assert await hands.paste("spät", parse_chord("ctrl+v"))
     finally:
         later.join()
     assert await content(hands) == "spät"
 
 
 async def test_a_program_that_is_late_to_read_its_keys_still_reads_the_letters_that_were_typed(
-    hands: X11Hands, editor: Window
+    hands: X11InputDriver, editor: Window
 ):
     assert editor.pid is not None
     os.kill(editor.pid, signal.SIGSTOP)
@@ -151,13 +151,13 @@ async def test_a_program_that_is_late_to_read_its_keys_still_reads_the_letters_t
     assert await content(hands) == "漢字"
 
 
-async def test_after_a_paste_an_empty_clipboard_is_empty(private: PrivateDesktop, hands: X11Hands, editor: Any):
+async def test_after_a_paste_an_empty_clipboard_is_empty(private: PrivateDesktop, hands: X11InputDriver, editor: Any):
     async def nobodys() -> bool:
         return not outside(private, "xclip", "-selection", "clipboard", "-o", "-t", "TARGETS")
 
     await disown(private)
     await until(nobodys, what="a clipboard that nobody owns")
-    assert await hands.paste("abc", chord_of("ctrl+v"))
+    assert await hands.paste("abc", parse_chord("ctrl+v"))
     assert await nobodys()
 
 
@@ -169,18 +169,18 @@ async def disown(private: PrivateDesktop) -> None:
         owner.display.sync()
 
 
-async def test_hands_that_end_let_go(private: PrivateDesktop, hands: X11Hands):
+async def test_hands_that_end_let_go(private: PrivateDesktop, hands: X11InputDriver):
     await hands.press("left")
     assert held_down(private.desktop)
     await hands.close()
     assert not held_down(private.desktop)
 
 
-async def test_a_paste_that_nobody_takes_is_said(hands: X11Hands, screen: X11Screen):
-    assert await hands.paste("abc", chord_of("ctrl+v")) is False
+async def test_a_paste_that_nobody_takes_is_said(hands: X11InputDriver, screen: X11Screen):
+    assert await hands.paste("abc", parse_chord("ctrl+v")) is False
 
 
-async def test_large_texts_go_both_ways_in_pieces(private: PrivateDesktop, hands: X11Hands, tmp_path: Path):
+async def test_large_texts_go_both_ways_in_pieces(private: PrivateDesktop, hands: X11InputDriver, tmp_path: Path):
     large = "0123456789 ä漢\n" * 60_000
     await hands.write_clipboard(large)
     environment = {**os.environ, **private.desktop.environment}
@@ -190,13 +190,13 @@ async def test_large_texts_go_both_ways_in_pieces(private: PrivateDesktop, hands
     assert await hands.clipboard_text() == large
 
 
-async def test_a_person_in_a_corner_stops_input(private: PrivateDesktop, hands: X11Hands):
+async def test_a_person_in_a_corner_stops_input(private: PrivateDesktop, hands: X11InputDriver):
     outside(private, "xdotool", "mousemove", "0", "0")
     for attempt in (
         hands.click("left", 1),
         hands.type_piece("a"),
-        hands.chord(chord_of("a")),
-        hands.paste("a", chord_of("ctrl+v")),
+        hands.chord(parse_chord("a")),
+        hands.paste("a", parse_chord("ctrl+v")),
         hands.move(5, 5),
     ):
         with pytest.raises(Failsafe, match="corner"):
@@ -205,7 +205,7 @@ async def test_a_person_in_a_corner_stops_input(private: PrivateDesktop, hands: 
     await hands.move(5, 5)
 
 
-async def test_a_corner_that_we_went_to_stops_nothing(hands: X11Hands):
+async def test_a_corner_that_we_went_to_stops_nothing(hands: X11InputDriver):
     await hands.move(0, 0)
     await hands.click("left", 1)
     await hands.move(1279, 799)
@@ -213,7 +213,7 @@ async def test_a_corner_that_we_went_to_stops_nothing(hands: X11Hands):
     assert await hands.pointer() == (1279, 799)
 
 
-async def test_the_failsafe_lets_go_of_buttons(private: PrivateDesktop, hands: X11Hands):
+async def test_the_failsafe_lets_go_of_buttons(private: PrivateDesktop, hands: X11InputDriver):
     await hands.move(300, 300)
     await hands.press("left")
     outside(private, "xdotool", "mousemove", "0", "0")
@@ -224,8 +224,8 @@ async def test_the_failsafe_lets_go_of_buttons(private: PrivateDesktop, hands: X
     outside(private, "xdotool", "mousemove", "300", "300")
 
 
-async def test_windows_are_placed_and_maximized_as_asked(hands: X11Hands, screen: X11Screen, editor: Any):
-    placed = (await hands.place(editor.id, Place(100, 150, 500, 400))).window
+async def test_windows_are_placed_and_maximized_as_asked(hands: X11InputDriver, screen: X11Screen, editor: Any):
+    placed = (await hands.place(editor.id, WindowPlacement(100, 150, 500, 400))).window
     assert placed is not None
     assert (placed.rect.x, placed.rect.y, placed.rect.width, placed.rect.height) == (100, 150, 500, 400)
     assert await hands.maximize(editor.id)
@@ -247,7 +247,7 @@ async def test_a_window_says_what_a_task_list_would(screen: X11Screen, editor: A
 
 
 async def test_a_clipboard_whose_owner_does_not_answer_is_an_error(
-    private: PrivateDesktop, hands: X11Hands, programs: Any, tmp_path: Path
+    private: PrivateDesktop, hands: X11InputDriver, programs: Any, tmp_path: Path
 ):
     (tmp_path / "copied").write_text("copied")
     owner = programs.start(
@@ -287,7 +287,7 @@ class Bare:
         self.display.close()
 
 
-async def test_no_window_comes_up_between_the_last_look_and_the_press(private: PrivateDesktop, hands: X11Hands):
+async def test_no_window_comes_up_between_the_last_look_and_the_press(private: PrivateDesktop, hands: X11InputDriver):
     with Bare(private) as aimed_at, Bare(private) as intruder:
         aimed_at.show()
         await hands.move(400, 300)
@@ -306,7 +306,7 @@ async def test_no_window_comes_up_between_the_last_look_and_the_press(private: P
 
 
 async def test_what_is_wrong_at_the_last_look_keeps_the_button_up_and_lets_others_go_on(
-    private: PrivateDesktop, hands: X11Hands
+    private: PrivateDesktop, hands: X11InputDriver
 ):
     with Bare(private) as aimed_at:
         aimed_at.show()

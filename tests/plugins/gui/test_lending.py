@@ -17,15 +17,15 @@ from Xlib import X, display
 
 import handrail
 from handrail import Window
-from handrail.asking.confirm import yes
-from handrail_gui.hands import Place
-from handrail_gui.lending import Done, Lent
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.x11.connection import Connection
-from handrail_gui.x11.hands import X11Hands
-from handrail_gui.x11.person import Person as Watched
-from handrail_gui.x11.pointer import Mouse
-from handrail_gui.x11.screen import X11Screen
+from handrail.api.approval import yes
+from handrail_gui.act.focus_restore import CompletedAction, FocusRestorer
+from handrail_gui.platforms.input_driver import WindowPlacement
+from handrail_gui.platforms.x11.connection import X11Connection
+from handrail_gui.platforms.x11.input_driver import X11InputDriver
+from handrail_gui.platforms.x11.pointer import XTestPointer
+from handrail_gui.platforms.x11.screen import X11Screen
+from handrail_gui.platforms.x11.user_activity import UserActivity as Watched
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 from .conftest import PLAIN_WINDOW, Agent, Programs, outside, until
 from .devices import Person
@@ -44,7 +44,7 @@ class Scene:
     """A person at an editor, and a calculator beside it."""
 
     desktop: PrivateDesktop
-    hands: X11Hands
+    hands: X11InputDriver
     programs: Programs
     editor: Window
     calculator: Window
@@ -79,11 +79,13 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(manager: str, private: PrivateDesktop, hands: X11Hands, screen: X11Screen, programs: Programs) -> Scene:
+async def scene(
+    manager: str, private: PrivateDesktop, hands: X11InputDriver, screen: X11Screen, programs: Programs
+) -> Scene:
     calculator = await programs.open(private.desktop, screen, "galculator")
     editor = await programs.open(private.desktop, screen, "mousepad", "--disable-server")
-    assert (await hands.place(editor.id, Place(60, 60, 500, 400))).done
-    placed = (await hands.place(calculator.id, Place(x=700, y=100))).window
+    assert (await hands.place(editor.id, WindowPlacement(60, 60, 500, 400))).done
+    placed = (await hands.place(calculator.id, WindowPlacement(x=700, y=100))).window
     assert placed is not None
     found = Scene(private, hands, programs, editor, placed)
     await found.begin()
@@ -273,19 +275,19 @@ def manager_pid(desktop: PrivateDesktop) -> int:
     return int(told.split("=")[-1]) if "=" in told else desktop.pids["openbox"]
 
 
-async def borrow(scene: Scene, hands: X11Hands, lent: Lent) -> Done:
+async def borrow(scene: Scene, hands: X11InputDriver, lent: FocusRestorer) -> CompletedAction:
     """An agent's click into what the calculator shows."""
     await lent.take(keys=False)
     there = (scene.calculator.rect.center[0], scene.calculator.rect.y + 60)
     await hands.move(*there)
     await hands.click("left", 1)
-    return Done(there, clicked=True)
+    return CompletedAction(there, clicked=True)
 
 
 async def test_what_cannot_be_given_back_is_said_and_what_was_put_away_stays_so(
-    scene: Scene, hands: X11Hands, screen: X11Screen
+    scene: Scene, hands: X11InputDriver, screen: X11Screen
 ):
-    lent = Lent(hands, screen, on=True)
+    lent = FocusRestorer(hands, screen, on=True)
     # The window manager is given the time to make the window active that was clicked.
     assert await lent.give_back(await borrow(scene, hands, lent)) == {"pointer": True, "focus": True}
     assert scene.told() == scene.as_before
@@ -312,12 +314,12 @@ def keyboard_taken(desktop: PrivateDesktop) -> Iterator[None]:
 
 
 async def test_a_person_who_is_at_it_again_keeps_what_they_have(
-    scene: Scene, connection: Connection, screen: X11Screen
+    scene: Scene, connection: X11Connection, screen: X11Screen
 ):
     watched, person = Watched(60), Person(str(scene.desktop.desktop.display))
     await connection.run(watched.watch)
-    hands = X11Hands(connection, mouse=Mouse(private=True, person=watched), person=watched)
-    lent = Lent(hands, screen, on=True)
+    hands = X11InputDriver(connection, mouse=XTestPointer(private=True, person=watched), person=watched)
+    lent = FocusRestorer(hands, screen, on=True)
     done = await borrow(scene, hands, lent)
     person.press_key()
     assert await lent.give_back(done) == {}
@@ -325,8 +327,10 @@ async def test_a_person_who_is_at_it_again_keeps_what_they_have(
     person.leave()
 
 
-async def test_what_the_person_has_moved_meanwhile_is_left_alone(scene: Scene, hands: X11Hands, screen: X11Screen):
-    lent = Lent(hands, screen, on=True)
+async def test_what_the_person_has_moved_meanwhile_is_left_alone(
+    scene: Scene, hands: X11InputDriver, screen: X11Screen
+):
+    lent = FocusRestorer(hands, screen, on=True)
     done = await borrow(scene, hands, lent)
     outside(scene.desktop, "xdotool", "mousemove", "900", "700")
     assert await lent.give_back(done) == {}
@@ -336,9 +340,9 @@ async def test_what_the_person_has_moved_meanwhile_is_left_alone(scene: Scene, h
     assert await lent.give_back(done) == {"pointer": True}
     assert scene.told()[1] == (900, 700)
     await scene.begin()
-    lent = Lent(hands, screen, on=True)
+    lent = FocusRestorer(hands, screen, on=True)
     await lent.take(keys=False)
     outside(scene.desktop, "xdotool", "windowactivate", "--sync", str(int(scene.calculator.id, 16)))
     await hands.move(1000, 700)
-    assert await lent.give_back(Done((1000, 700))) == {"pointer": True}
+    assert await lent.give_back(CompletedAction((1000, 700))) == {"pointer": True}
     assert scene.told() == (int(scene.calculator.id, 16), AT)

@@ -17,23 +17,31 @@ from typing import Any
 import pytest
 
 from handrail import DesktopError, Downstream, InvalidArguments, Rect
-from handrail.desktops.chords import chord_of
-from handrail_gui.hands import Place
-from handrail_gui.macos import frameworks as told
-from handrail_gui.macos.frameworks import Frameworks
-from handrail_gui.macos.inputs import CODES, MacInputs, parts_of, units
-from handrail_gui.macos.permissions import findings
-from handrail_gui.macos.system import begin, system_of
-from handrail_gui.macos.windows import Listed, MacWindows, Own, flipped, joined, state_of, surface_of
-from handrail_gui.native import managing
-from handrail_gui.native.system import Monitor
+from handrail.desktop.key_chords import parse_chord
+from handrail_gui.platforms.input_driver import WindowPlacement
+from handrail_gui.platforms.macos import frameworks as told
+from handrail_gui.platforms.macos.frameworks import MacFrameworks
+from handrail_gui.platforms.macos.inputs import KEY_CODES, MacInput, count_utf16_units, split_event_texts
+from handrail_gui.platforms.macos.permissions import list_permission_findings
+from handrail_gui.platforms.macos.system import build_system, open_mac_system
+from handrail_gui.platforms.macos.windows import (
+    AccessibleWindow,
+    ListedWindow,
+    MacWindows,
+    build_surface,
+    determine_state,
+    flip_rect,
+    match_windows,
+)
+from handrail_gui.platforms.native import window_control
+from handrail_gui.platforms.protocol import NativeMonitor
 
 # What the metadata of the wheels of pyobjc-framework-Quartz and -ApplicationServices says: result, then arguments, in Objective-C's encoding.
 ENCODED: Mapping[str, str] = json.loads(Path(__file__).with_name("pyobjc-13.0.json").read_text())
 ONE_TYPE = re.compile(r"\^*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|[A-Za-z@?*#:])")
 
 
-@pytest.mark.parametrize("protocol", [told.Quartz, told.Accessibility])
+@pytest.mark.parametrize("protocol", [told.QuartzApi, told.AccessibilityApi])
 def test_each_function_has_as_many_arguments_as_pyobjc_says(protocol: type) -> None:
     functions = {name: value for name, value in vars(protocol).items() if name.startswith(("CG", "AX"))}
     assert functions
@@ -198,7 +206,7 @@ def accessible(quartz: Quartz) -> Accessible:
 
 
 @pytest.fixture
-def parts(quartz: Quartz, accessible: Accessible) -> Frameworks:
+def parts(quartz: Quartz, accessible: Accessible) -> MacFrameworks:
     workspace = SimpleNamespace(runningApplications=lambda: [NOTES], frontmostApplication=lambda: NOTES)
     appkit: Any = SimpleNamespace(
         NSScreen=SimpleNamespace(screens=lambda: [screen(*each) for each in SCREENS]),
@@ -206,19 +214,19 @@ def parts(quartz: Quartz, accessible: Accessible) -> Frameworks:
         NSRunningApplication=SimpleNamespace(runningApplicationWithProcessIdentifier_=lambda pid: NOTES),
     )
     stubs: Any = (quartz, accessible, appkit)
-    return Frameworks(*stubs)
+    return MacFrameworks(*stubs)
 
 
-def test_monitors_are_in_points_from_the_main_ones_corner_down(parts: Frameworks) -> None:
+def test_monitors_are_in_points_from_the_main_ones_corner_down(parts: MacFrameworks) -> None:
     assert MacWindows(parts).monitors() == [
-        Monitor(Rect(0, 0, 1512, 982), Rect(0, 38, 1512, 874), 2.0),
-        Monitor(Rect(-524, -1440, 2560, 1440), Rect(-524, -1415, 2560, 1415), 1.0),
+        NativeMonitor(Rect(0, 0, 1512, 982), Rect(0, 38, 1512, 874), 2.0),
+        NativeMonitor(Rect(-524, -1440, 2560, 1440), Rect(-524, -1415, 2560, 1415), 1.0),
     ]
-    assert flipped(rect(10, 900, 100, 50), 982) == Rect(10, 32, 100, 50)
+    assert flip_rect(rect(10, 900, 100, 50), 982) == Rect(10, 32, 100, 50)
 
 
-def test_a_window_is_what_the_list_and_its_program_tell_together(parts: Frameworks, accessible: Accessible) -> None:
-    (window,) = system_of(parts).windowing.windows()
+def test_a_window_is_what_the_list_and_its_program_tell_together(parts: MacFrameworks, accessible: Accessible) -> None:
+    (window,) = build_system(parts).windowing.windows()
     assert (window.id, window.title, window.process, window.pid) == ("0x2a", "All notes", "Notes", 501)
     assert (window.rect, window.monitor, window.state, window.active) == (
         Rect(-500, -1300, 800, 600),
@@ -232,48 +240,50 @@ def test_a_window_is_what_the_list_and_its_program_tell_together(parts: Framewor
 
 
 def test_two_windows_at_the_same_place_are_told_by_their_titles() -> None:
-    own = [Own(1, "a", title, Rect(0, 0, 9, 9), False, False) for title in ("one", "two")]
-    listed = [Listed(number, 1, "a", title, Rect(0, 0, 9, 9), 0, 1) for number, title in ((5, "two"), (6, "one"))]
-    assert [(each.title, line.number) for each, line in joined(own, listed)] == [("two", 5), ("one", 6)]
+    own = [AccessibleWindow(1, "a", title, Rect(0, 0, 9, 9), False, False) for title in ("one", "two")]
+    listed = [ListedWindow(number, 1, "a", title, Rect(0, 0, 9, 9), 0, 1) for number, title in ((5, "two"), (6, "one"))]
+    assert [(each.title, line.number) for each, line in match_windows(own, listed)] == [("two", 5), ("one", 6)]
 
 
-def test_what_lies_over_windows_is_known_and_the_pointer_is_not(parts: Frameworks) -> None:
+def test_what_lies_over_windows_is_known_and_the_pointer_is_not(parts: MacFrameworks) -> None:
     assert [(each.id, each.state) for each in MacWindows(parts).surfaces()] == [("0x7", "popup"), ("0x2a", "normal")]
-    assert surface_of(Listed(1, 1, "Window Server", "Cursor", Rect(0, 0, 20, 20), 2147483630, 1)) is None
-    assert surface_of(Listed(1, 1, "Finder", "", Rect(0, 0, 20, 20), -2147483603, 1)) is None
+    assert build_surface(ListedWindow(1, 1, "Window Server", "Cursor", Rect(0, 0, 20, 20), 2147483630, 1)) is None
+    assert build_surface(ListedWindow(1, 1, "Finder", "", Rect(0, 0, 20, 20), -2147483603, 1)) is None
 
 
-def test_a_window_is_moved_and_filled_and_put_back_and_read_back(parts: Frameworks) -> None:
+def test_a_window_is_moved_and_filled_and_put_back_and_read_back(parts: MacFrameworks) -> None:
     windowing = MacWindows(parts)
-    placed = managing.place(windowing, "0x2a", Place(100, 100, 640, 480))
+    placed = window_control.place_window(windowing, "0x2a", WindowPlacement(100, 100, 640, 480))
     assert placed.done
-    assert managing.maximize(windowing, "0x2a")
-    found = managing.find(windowing, "0x2a")
+    assert window_control.maximize_window(windowing, "0x2a")
+    found = window_control.find_by_id(windowing, "0x2a")
     assert found is not None
     assert (found.state, found.rect) == ("maximized", Rect(0, 38, 1512, 874))
-    assert managing.restore(windowing, "0x2a")
-    found = managing.find(windowing, "0x2a")
+    assert window_control.restore_window(windowing, "0x2a")
+    found = window_control.find_by_id(windowing, "0x2a")
     assert found is not None
     assert found.rect == Rect(100, 100, 640, 480)
 
 
-def test_states(parts: Frameworks) -> None:
+def test_states(parts: MacFrameworks) -> None:
     monitors = MacWindows(parts).monitors()
-    full = Own(1, "a", "", monitors[1].free, False, False)
-    assert state_of(full, monitors) == "maximized"
-    assert state_of(Own(1, "a", "", Rect(0, 0, 9, 9), True, False), monitors) == "minimized"
-    assert state_of(Own(1, "a", "", monitors[0].rect, False, True), monitors) == "fullscreen"
+    full = AccessibleWindow(1, "a", "", monitors[1].free, False, False)
+    assert determine_state(full, monitors) == "maximized"
+    assert determine_state(AccessibleWindow(1, "a", "", Rect(0, 0, 9, 9), True, False), monitors) == "minimized"
+    assert determine_state(AccessibleWindow(1, "a", "", monitors[0].rect, False, True), monitors) == "fullscreen"
 
 
-def test_the_wheel_turns_the_way_it_is_told(parts: Frameworks, quartz: Quartz) -> None:
-    hands = MacInputs(parts)
+def test_the_wheel_turns_the_way_it_is_told(parts: MacFrameworks, quartz: Quartz) -> None:
+    hands = MacInput(parts)
     for direction in ("up", "down", "left", "right"):
         hands.wheel(direction)
     assert [event["wheel"] for event in quartz.posted] == [(1, 0), (-1, 0), (0, 1), (0, -1)]
 
 
-def test_a_double_click_is_counted_and_a_move_with_a_button_down_is_a_drag(parts: Frameworks, quartz: Quartz) -> None:
-    hands = MacInputs(parts)
+def test_a_double_click_is_counted_and_a_move_with_a_button_down_is_a_drag(
+    parts: MacFrameworks, quartz: Quartz
+) -> None:
+    hands = MacInput(parts)
     hands.move(3, 4)
     for nth in (1, 2):
         hands.button("left", down=True, nth=nth)
@@ -284,26 +294,26 @@ def test_a_double_click_is_counted_and_a_move_with_a_button_down_is_a_drag(parts
     assert [event["nth"] for event in quartz.posted[1:5]] == [1, 1, 2, 2]
 
 
-def test_a_chord_holds_its_modifiers_and_lets_all_go(parts: Frameworks, quartz: Quartz) -> None:
-    MacInputs(parts).chord(chord_of("cmd+shift+s"))
+def test_a_chord_holds_its_modifiers_and_lets_all_go(parts: MacFrameworks, quartz: Quartz) -> None:
+    MacInput(parts).chord(parse_chord("cmd+shift+s"))
     downs = [(event["code"], event["down"]) for event in quartz.posted]
     assert downs == [(56, True), (55, True), (1, True), (1, False), (55, False), (56, False)]
     assert quartz.posted[2]["flags"] == (1 << 17) + (1 << 20)
     assert quartz.posted[-1]["flags"] == 0
     with pytest.raises(InvalidArguments, match="no key of a Mac gives '漢'"):
-        MacInputs(parts).chord(chord_of(["ctrl", "漢"]))
+        MacInput(parts).chord(parse_chord(["ctrl", "漢"]))
 
 
 def test_every_letter_and_digit_has_a_key_of_its_own() -> None:
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-    assert len({CODES[letter] for letter in letters}) == len(letters)
+    assert len({KEY_CODES[letter] for letter in letters}) == len(letters)
 
 
-def test_text_is_cut_into_events_between_characters(parts: Frameworks, quartz: Quartz) -> None:
+def test_text_is_cut_into_events_between_characters(parts: MacFrameworks, quartz: Quartz) -> None:
     text = "😀" * 25 + "\nzwei\t漢"
-    assert "".join(parts_of(text)) == text
-    assert all(units(part) <= 20 for part in parts_of(text))
-    MacInputs(parts).type_text(text)
+    assert "".join(split_event_texts(text)) == text
+    assert all(count_utf16_units(part) <= 20 for part in split_event_texts(text))
+    MacInput(parts).type_text(text)
     typed = "".join(
         {36: "\n", 48: "\t"}.get(event["code"]) or event["text"] for event in quartz.posted if event["down"]
     )
@@ -311,27 +321,27 @@ def test_text_is_cut_into_events_between_characters(parts: Frameworks, quartz: Q
 
 
 def test_without_permission_input_and_windows_are_refused_with_the_cure(
-    parts: Frameworks, accessible: Accessible, quartz: Quartz
+    parts: MacFrameworks, accessible: Accessible, quartz: Quartz
 ) -> None:
     accessible.trusted, quartz.sees = False, False
-    for act in (MacInputs(parts).check_open, MacWindows(parts).windows):
+    for act in (MacInput(parts).check_open, MacWindows(parts).windows):
         with pytest.raises(Downstream) as refused:
             act()
         assert refused.value.hint is not None
         assert "Accessibility" in refused.value.hint
-    assert [(found.name, found.ok) for found in findings(parts)] == [
+    assert [(found.name, found.ok) for found in list_permission_findings(parts)] == [
         ("macOS: Accessibility", False),
         ("macOS: Screen Recording", False),
     ]
-    assert all("System Settings" in found.cure for found in findings(parts))
+    assert all("System Settings" in found.cure for found in list_permission_findings(parts))
 
 
-def test_a_locked_screen_takes_no_input(parts: Frameworks, quartz: Quartz) -> None:
+def test_a_locked_screen_takes_no_input(parts: MacFrameworks, quartz: Quartz) -> None:
     quartz.locked = True
     with pytest.raises(Downstream, match="locked"):
-        MacInputs(parts).check_open()
+        MacInput(parts).check_open()
 
 
 def test_elsewhere_the_adapter_says_that_it_is_for_macos() -> None:
     with pytest.raises(DesktopError, match="Quartz is a part of macOS"):
-        begin()
+        open_mac_system()

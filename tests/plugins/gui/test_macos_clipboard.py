@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from handrail import Downstream
-from handrail_gui.macos.frameworks import Frameworks
-from handrail_gui.macos.system import TEXT, TRANSIENT, Pasteboard
+from handrail_gui.platforms.macos.frameworks import MacFrameworks
+from handrail_gui.platforms.macos.system import TEXT_TYPE, TRANSIENT_TYPE, MacPasteboard
 
 PICTURE = "public.png"
 
@@ -94,18 +94,18 @@ class Board:
         return [item.held for item in self.items]
 
 
-def clipboard(board: Board) -> Pasteboard:
+def clipboard(board: Board) -> MacPasteboard:
     kept = SimpleNamespace(generalPasteboard=lambda: board)
     parts: Any = (None, None, SimpleNamespace(NSPasteboard=kept, NSPasteboardItem=Item))
-    return Pasteboard(Frameworks(*parts))
+    return MacPasteboard(MacFrameworks(*parts))
 
 
 def test_a_text_is_written_in_the_place_of_all_there_was_and_read_back() -> None:
-    board = Board({PICTURE: b"png"}, {TEXT: "old"})
+    board = Board({PICTURE: b"png"}, {TEXT_TYPE: "old"})
     mine = clipboard(board)
     mine.write("Grüße 漢字 😀\nzwei")
     assert mine.text() == "Grüße 漢字 😀\nzwei"
-    assert mine.formats() == [TEXT]
+    assert mine.formats() == [TEXT_TYPE]
 
 
 def test_an_empty_clipboard_has_no_text_and_no_formats() -> None:
@@ -119,32 +119,32 @@ def test_a_text_that_macos_does_not_take_is_an_error() -> None:
 
 
 def test_a_paste_finds_the_text_and_all_things_are_back_afterwards_in_all_their_formats() -> None:
-    things: list[dict[str, Any]] = [{PICTURE: b"png", TEXT: "a picture"}, {"public.file-url": b"file:///a"}]
+    things: list[dict[str, Any]] = [{PICTURE: b"png", TEXT_TYPE: "a picture"}, {"public.file-url": b"file:///a"}]
     board = Board(*things)
     found: list[Any] = []
     assert clipboard(board).lend("lent", lambda: found.append(board.held))
-    assert found == [[{TEXT: "lent", TRANSIENT: ""}]]
+    assert found == [[{TEXT_TYPE: "lent", TRANSIENT_TYPE: ""}]]
     assert board.held == things
 
 
 def test_they_are_back_also_when_the_paste_fails() -> None:
-    board = Board({TEXT: "old"})
+    board = Board({TEXT_TYPE: "old"})
 
     def fail() -> None:
         raise Downstream("no window")
 
     with pytest.raises(Downstream, match="no window"):
         clipboard(board).lend("lent", fail)
-    assert board.held == [{TEXT: "old"}]
+    assert board.held == [{TEXT_TYPE: "old"}]
 
 
 def test_what_somebody_copies_meanwhile_stays() -> None:
-    board = Board({TEXT: "old"})
+    board = Board({TEXT_TYPE: "old"})
     assert clipboard(board).lend("lent", lambda: clipboard(board).write("theirs"))
-    assert board.held == [{TEXT: "theirs"}]
+    assert board.held == [{TEXT_TYPE: "theirs"}]
 
 
 def test_what_could_not_be_put_back_is_not_taken_away() -> None:
-    board = Board({TEXT: "old", "promised": None})
+    board = Board({TEXT_TYPE: "old", "promised": None})
     assert not clipboard(board).lend("lent", lambda: pytest.fail("nothing is pasted"))
-    assert board.held == [{TEXT: "old", "promised": None}]
+    assert board.held == [{TEXT_TYPE: "old", "promised": None}]

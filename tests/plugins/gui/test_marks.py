@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from handrail import Element, Frame, Rect, Transform
-from handrail_gui import marks, picture
+from handrail_gui.observe import annotate, model_image
 
 WHITE = 255
 INK = (40, 40, 40)
@@ -24,23 +24,23 @@ def button(id: str, x: int, y: int, width: int = 60, height: int = 30, **more: A
     return Element("button", id, Rect(x, y, width, height), actions=("click",), id=id, **more)
 
 
-def marked(elements: list[Element], frame: Frame | None = None) -> tuple[Any, list[marks.Mark], Any]:
+def marked(elements: list[Element], frame: Frame | None = None) -> tuple[Any, list[annotate.ElementMark], Any]:
     """The picture before, the marks, the picture with them."""
     frame = frame or white()
     transform = Transform.fit(frame.screen)
-    pixels = picture.scaled(frame, transform)
-    found = marks.marks(pixels, elements, transform)
-    return pixels, found, marks.drawn(pixels, found)
+    pixels = model_image.scale_frame(frame, transform)
+    found = annotate.place_marks(pixels, elements, transform)
+    return pixels, found, annotate.draw_marks(pixels, found)
 
 
 def drawn(elements: list[Element], frame: Frame | None = None) -> Any:
     return marked(elements, frame)[2]
 
 
-def assert_nothing_is_hidden(pixels: Any, found: list[marks.Mark], after: Any) -> None:
+def assert_nothing_is_hidden(pixels: Any, found: list[annotate.ElementMark], after: Any) -> None:
     """Inside a thing that holds no other nothing is drawn but its own id, and that where nothing was to be seen but an edge."""
     changed = (pixels != after).any(axis=2)
-    empty = marks.blank(pixels)
+    empty = annotate.find_blank_pixels(pixels)
     for mark in found:
         box = mark.box
         if any(other.box != box and box.intersect(other.box) == other.box for other in found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail import Element, Rect
-from handrail_gui import outline
+from handrail_gui.observe import outline
 
 
 def element(id: str, role: str, text: str, at: tuple[int, int], **more: Any) -> Element:
@@ -31,7 +31,7 @@ SEEN = (
 
 
 def test_what_fills_a_bar_or_a_row_shares_a_line_and_what_says_nothing_has_none() -> None:
-    assert outline.lines(SEEN) == (
+    assert outline.format_elements(SEEN) == (
         'e1 tool bar "Main": e2 button "New", e3 "Open" disabled, e4 toggle button pressed\n'
         'e5 check box "Paid", e6 spin button "Count"=3 editable; e7 "Rate"="3 %" disabled\n'
         'e9 link "one"; e10 "two"'
@@ -39,7 +39,7 @@ def test_what_fills_a_bar_or_a_row_shares_a_line_and_what_says_nothing_has_none(
 
 
 def test_some_of_them_are_told_as_they_lie() -> None:
-    assert outline.lines(SEEN, only={"e3", "e4", "e8", "e10"}) == (
+    assert outline.format_elements(SEEN, only={"e3", "e4", "e8", "e10"}) == (
         'e3 button "Open" disabled, e4 toggle button pressed\ne8 group "Window": e10 link "two"'
     )
 
@@ -47,4 +47,4 @@ def test_some_of_them_are_told_as_they_lie() -> None:
 def test_the_items_of_an_open_menu_are_lines_of_their_own() -> None:
     menu = element("e1", "menu", "File", (0, 0), states=["expanded"])
     items = [element(f"e{n}", "menu item", f"Item {n}", (0, 30 * n), depth=1) for n in (2, 3)]
-    assert outline.lines([menu, *items]) == 'e1 menu "File" expanded\n e2 menu item "Item 2"; e3 "Item 3"'
+    assert outline.format_elements([menu, *items]) == 'e1 menu "File" expanded\n e2 menu item "Item 2"; e3 "Item 3"'

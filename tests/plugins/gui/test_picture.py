@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handrail import Element, Frame, Rect, Transform
-from handrail_gui import picture
+from handrail_gui.observe import model_image
 
 WHITE = 255
 
@@ -23,11 +23,11 @@ def button(id: str, x: int, y: int, width: int = 60, height: int = 30, **more: A
 def test_a_password_is_covered_and_nothing_else_is():
     transform = Transform.fit(white().screen)
     secret = Element("password text", "", Rect(100, 100, 80, 20), states=frozenset({"password"}))
-    pixels = picture.without_passwords(white().pixels, [secret, button("e1", 10, 10)], transform)
+    pixels = model_image.cover_passwords(white().pixels, [secret, button("e1", 10, 10)], transform)
     assert (pixels[100:120, 100:180] != WHITE).all()
     assert (pixels[:99] == WHITE).all()
 
 
 def test_a_large_picture_is_halved():
     transform = Transform.fit(white(2560, 1440).screen)
-    assert picture.scaled(white(2560, 1440), transform).shape == (720, 1280, 3)
+    assert model_image.scale_frame(white(2560, 1440), transform).shape == (720, 1280, 3)

@@ -18,16 +18,16 @@ import pytest
 
 import handrail
 from handrail import DesktopError
-from handrail.running import processes
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.private.parts import MARK, mark_of
-from handrail_gui.x11.connection import Connection
-from handrail_gui.x11.screen import X11Screen
+from handrail.workers import processes
+from handrail_gui.platforms.x11.connection import X11Connection
+from handrail_gui.platforms.x11.screen import X11Screen
+from handrail_gui.private.desktop_services import MARK_VARIABLE, format_mark
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 # Starts a desktop and programs on it: an editor, a process that left its session and its parent, and says who they are.
 OWNER = """
 import json, os, subprocess, sys
-from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.private.supervisor_client import PrivateDesktop
 started = PrivateDesktop.start("owned")
 environment = {**os.environ, **started.desktop.environment}
 editor = subprocess.Popen(["mousepad"], env=environment, stderr=subprocess.DEVNULL)
@@ -47,8 +47,8 @@ def wait_until(condition: Callable[[], Any], what: str, timeout: float = 15.0) -
 
 def is_gone(told: dict[str, Any]) -> bool:
     """No process of the desktop is left, not even its supervisor, and its folder is removed."""
-    left = processes.marked(mark_of(told["token"])) & set(processes.table())
-    servers = [pid for pid in (told["supervisor"], *told["pids"].values()) if pid in processes.table()]
+    left = processes.find_marked_processes(format_mark(told["token"])) & set(processes.read_process_table())
+    servers = [pid for pid in (told["supervisor"], *told["pids"].values()) if pid in processes.read_process_table()]
     return not left and not servers and not Path(told["folder"]).parent.exists()
 
 
@@ -57,7 +57,9 @@ def owner() -> Any:
     running = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     told = json.loads(running.stdout.readline())
-    wait_until(lambda: len(processes.marked(mark_of(told["token"]))) >= 7, "the programs of the desktop")
+    wait_until(
+        lambda: len(processes.find_marked_processes(format_mark(told["token"]))) >= 7, "the programs of the desktop"
+    )
     yield running, told
     running.kill()
     running.communicate(timeout=20)
@@ -112,14 +114,14 @@ def test_a_desktop_that_is_closed_at_once_leaves_nothing():
         desktop = PrivateDesktop.start("brief")
         folder = Path(desktop.desktop.environment["XDG_RUNTIME_DIR"]).parent
         desktop.close()
-        assert not processes.marked(desktop.mark) & set(processes.table())
+        assert not processes.find_marked_processes(desktop.mark) & set(processes.read_process_table())
         assert not folder.exists()
 
 
 async def test_a_browser_and_its_helpers_end_with_the_desktop(programs: Any):
     desktop = PrivateDesktop.start("browser")
     folder = Path(desktop.desktop.environment["XDG_RUNTIME_DIR"]).parent
-    connection = await Connection.open(str(desktop.desktop.display))
+    connection = await X11Connection.open(str(desktop.desktop.display))
     flags = ["--no-sandbox", "--no-first-run", f"--user-data-dir={folder}/profile"]
     await programs.open(desktop.desktop, X11Screen(connection), "chromium", *flags, "about:blank")
     assert len(_naming(folder)) > 3
@@ -132,7 +134,7 @@ async def test_a_browser_and_its_helpers_end_with_the_desktop(programs: Any):
 def _naming(folder: Path) -> list[int]:
     """The running processes whose command line names the folder."""
     found: list[int] = []
-    for pid in processes.table():
+    for pid in processes.read_process_table():
         with contextlib.suppress(OSError):
             if str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
@@ -142,7 +144,7 @@ def _naming(folder: Path) -> list[int]:
 async def test_two_desktops_do_not_see_each_other(programs: Any):
     first, second = PrivateDesktop.start("first"), PrivateDesktop.start("second", width=800, height=600)
     try:
-        one, other = [await Connection.open(str(desktop.desktop.display)) for desktop in (first, second)]
+        one, other = [await X11Connection.open(str(desktop.desktop.display)) for desktop in (first, second)]
         await programs.open(first.desktop, X11Screen(one), "mousepad")
         assert [window.process for window in await X11Screen(one).windows()] == ["mousepad"]
         assert await X11Screen(other).windows() == []
@@ -186,7 +188,7 @@ def test_accessibility_is_on_without_a_screen_reader(private: PrivateDesktop):
 
 
 def test_what_is_missing_is_named_with_its_package(tmp_path: Path):
-    code = "from handrail_gui.private.client import missing; print(missing())"
+    code = "from handrail_gui.private.supervisor_client import describe_missing_programs; print(describe_missing_programs())"
     bare = {"PATH": str(tmp_path), "XDG_DATA_DIRS": str(tmp_path)}
     told = subprocess.run([sys.executable, "-c", code], env=bare, capture_output=True, text=True, check=True).stdout
     assert "Xvfb" in told
@@ -205,7 +207,7 @@ async def test_a_screen_that_hangs_gives_an_error_and_no_hang(tmp_path: Path):
         assert (await session.call("window_list")).ok
         server = next(
             pid
-            for pid in processes.marked(mark_of(desktop.environment[MARK]))
+            for pid in processes.find_marked_processes(format_mark(desktop.environment[MARK_VARIABLE]))
             if Path(f"/proc/{pid}/comm").read_text().strip() == "Xvfb"
         )
         os.kill(server, signal.SIGSTOP)
@@ -220,7 +222,7 @@ async def test_a_screen_that_died_gives_an_error(tmp_path: Path):
     async with handrail.open(desktop="private", cwd=tmp_path) as session:
         desktop = await session.desktop()
         assert (await session.call("window_list")).ok
-        for pid in processes.marked(mark_of(desktop.environment[MARK])):
+        for pid in processes.find_marked_processes(format_mark(desktop.environment[MARK_VARIABLE])):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         result = await session.call("window_list")

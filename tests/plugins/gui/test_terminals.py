@@ -12,9 +12,9 @@ import pytest
 
 import handrail
 from handrail import Approval, Session
-from handrail.desktops.chords import chord_of
+from handrail.desktop.key_chords import parse_chord
 from handrail.testing import ScriptedConfirmer
-from handrail_gui.lines import after_chord, after_text
+from handrail_gui.act.shell_line import apply_chord, apply_text
 
 from .conftest import PLAIN_WINDOW, Programs, until
 
@@ -31,14 +31,14 @@ from .conftest import PLAIN_WINDOW, Programs, until
     ],
 )
 def test_text_makes_commands_of_a_line(line: str | None, text: str, lines: tuple[str, ...], rest: str | None) -> None:
-    typed = after_text(line, text)
+    typed = apply_text(line, text)
     assert (typed.lines, typed.rest) == (lines, rest)
     assert ("terminal_unknown_line" in {reason.code for reason in typed.unknown}) is (line is None and bool(lines))
 
 
 @pytest.mark.parametrize("keys", ["enter", "return", "ctrl+m", "ctrl+j", "ctrl+o", "ctrl+enter"])
 def test_every_key_that_runs_the_line_runs_it(keys: str) -> None:
-    assert after_chord("rm x", chord_of(keys)).lines == ("rm x",)
+    assert apply_chord("rm x", parse_chord(keys)).lines == ("rm x",)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_key_that_runs_the_line_runs_it(keys: str) -> None:
     ],
 )
 def test_keys_change_the_line(keys: str, rest: str | None) -> None:
-    typed = after_chord("ls", chord_of(keys))
+    typed = apply_chord("ls", parse_chord(keys))
     assert (typed.lines, typed.rest, typed.unknown) == ((), rest, ())
 
 
@@ -74,13 +74,13 @@ def test_keys_change_the_line(keys: str, rest: str | None) -> None:
     ],
 )
 def test_keys_that_bring_in_what_is_not_known_say_so(keys: str, code: str) -> None:
-    typed = after_chord("", chord_of(keys))
+    typed = apply_chord("", parse_chord(keys))
     assert ([reason.code for reason in typed.unknown], typed.rest) == ([code], None)
 
 
 @pytest.mark.parametrize("text", ["!!", "echo !$", "sudo !ls\n"])
 def test_recalling_history_by_its_mark_is_said(text: str) -> None:
-    assert "terminal_history" in {reason.code for reason in after_text("", text).unknown}
+    assert "terminal_history" in {reason.code for reason in apply_text("", text).unknown}
 
 
 class Place:

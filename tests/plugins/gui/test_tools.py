@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 import handrail
-from handrail.asking.confirm import yes
+from handrail.api.approval import yes
 
 from .conftest import EVERY_PLANE, PLAIN_WINDOW, TEXT, Agent, held_down, until
 
@@ -26,7 +26,7 @@ LONG = (EVERY_PLANE * 1_000)[:10_000]
 def pixels(image_b64: str) -> Any:
     import numpy as np
 
-    from handrail_gui.opencv import cv2
+    from handrail_gui.platforms.opencv import cv2
 
     return cv2.imdecode(np.frombuffer(base64.b64decode(image_b64), np.uint8), cv2.IMREAD_COLOR)
 

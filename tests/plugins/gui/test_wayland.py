@@ -16,7 +16,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.asking import confirm
+from handrail.api import approval
 
 from .conftest import DEADLINE_S, HANDRAIL, TEXT
 
@@ -54,7 +54,7 @@ def wayland() -> Iterator[Mapping[str, str]]:
 
 @pytest.fixture
 async def session(wayland: Mapping[str, str], tmp_path: Path) -> AsyncIterator[Session]:
-    async with handrail.open(environment=wayland, cwd=tmp_path, confirm=confirm.yes) as found:
+    async with handrail.open(environment=wayland, cwd=tmp_path, confirm=approval.yes) as found:
         yield found
 
 

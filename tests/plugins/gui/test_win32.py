@@ -8,15 +8,29 @@ from dataclasses import replace
 import pytest
 
 from handrail import DesktopError, Rect
-from handrail_gui.win32.clipboard import encoded, text_of
-from handrail_gui.win32.inputs import TURNS, elapsed, mouse, unit, units
-from handrail_gui.win32.system import begin
-from handrail_gui.win32.windows import Facts, in_task_list, state_of, surface_of, takes_clicks, terminal_of, window_of
+from handrail_gui.platforms.win32.clipboard import decode_text, encode_text
+from handrail_gui.platforms.win32.inputs import (
+    WHEEL_TURNS,
+    build_mouse_input,
+    build_unit_input,
+    elapsed_ms,
+    split_utf16_units,
+)
+from handrail_gui.platforms.win32.system import open_win32_system
+from handrail_gui.platforms.win32.windows import (
+    WindowFacts,
+    build_surface,
+    build_window,
+    determine_state,
+    identify_terminal,
+    is_click_target,
+    is_in_task_list,
+)
 
 MONITORS = [Rect(0, 0, 1280, 800), Rect(-1920, 100, 1920, 1080)]
 
 # As told by Wine 8 of its Notepad: style and extended style are Windows' own.
-NOTEPAD = Facts(
+NOTEPAD = WindowFacts(
     handle=0x1006E,
     title="Untitled - Notepad",
     kind="Notepad",
@@ -36,7 +50,7 @@ NOTEPAD = Facts(
 
 
 def test_a_window_is_told_by_its_own_area_and_its_frame() -> None:
-    window = window_of(NOTEPAD, MONITORS, active=0x1006E)
+    window = build_window(NOTEPAD, MONITORS, active=0x1006E)
     assert (window.id, window.title, window.process, window.pid) == ("0x1006e", NOTEPAD.title, "notepad.exe", 268)
     assert (window.rect, window.frame, window.state, window.monitor) == (NOTEPAD.client, NOTEPAD.outer, "normal", 0)
     assert window.active
@@ -44,7 +58,7 @@ def test_a_window_is_told_by_its_own_area_and_its_frame() -> None:
 
 def test_the_invisible_border_is_no_part_of_a_window() -> None:
     facts = replace(NOTEPAD, outer=Rect(-8, 0, 776, 608), frame=Rect(0, 0, 760, 600), client=Rect(-1, 31, 762, 569))
-    window = window_of(facts, MONITORS, active=None)
+    window = build_window(facts, MONITORS, active=None)
     assert window.frame == Rect(0, 0, 760, 600)
     assert window.rect == Rect(0, 31, 760, 569)
 
@@ -65,7 +79,7 @@ def test_the_invisible_border_is_no_part_of_a_window() -> None:
     ],
 )
 def test_the_task_list_is_what_a_person_sees_in_it(changes: dict[str, object], listed: bool) -> None:
-    assert in_task_list(replace(NOTEPAD, **changes)) is listed
+    assert is_in_task_list(replace(NOTEPAD, **changes)) is listed
 
 
 @pytest.mark.parametrize(
@@ -80,11 +94,11 @@ def test_the_task_list_is_what_a_person_sees_in_it(changes: dict[str, object], l
     ],
 )
 def test_what_takes_clicks_covers_what_is_beneath(changes: dict[str, object], covers: bool) -> None:
-    assert takes_clicks(replace(NOTEPAD, **changes)) is covers
+    assert is_click_target(replace(NOTEPAD, **changes)) is covers
 
 
 def test_a_menu_is_a_popup() -> None:
-    assert surface_of(replace(NOTEPAD, kind="#32768", style=0x94800000)).state == "popup"
+    assert build_surface(replace(NOTEPAD, kind="#32768", style=0x94800000)).state == "popup"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +111,7 @@ def test_a_menu_is_a_popup() -> None:
     ],
 )
 def test_states(changes: dict[str, object], state: str) -> None:
-    assert state_of(replace(NOTEPAD, **changes), MONITORS) == state
+    assert determine_state(replace(NOTEPAD, **changes), MONITORS) == state
 
 
 @pytest.mark.parametrize(
@@ -111,14 +125,14 @@ def test_states(changes: dict[str, object], state: str) -> None:
     ],
 )
 def test_a_terminal_is_known_and_what_runs_in_it_is_not(changes: dict[str, object], is_terminal: bool) -> None:
-    terminal = terminal_of(replace(NOTEPAD, **changes), active=True)
+    terminal = identify_terminal(replace(NOTEPAD, **changes), active=True)
     assert (terminal is not None) is is_terminal
     if terminal is not None:
         assert (terminal.program, terminal.shell, terminal.active) == ("", False, True)
 
 
 def test_a_notch_of_the_wheel_is_120_and_turns_the_way_it_is_told() -> None:
-    told = {name: mouse(flags, data=turn).of.mouse for name, (flags, turn) in TURNS.items()}
+    told = {name: build_mouse_input(flags, data=turn).of.mouse for name, (flags, turn) in WHEEL_TURNS.items()}
     assert {name: (wheel.flags, wheel.data) for name, wheel in told.items()} == {
         "up": (0x800, 120),
         "down": (0x800, 0xFFFFFF88),
@@ -128,23 +142,23 @@ def test_a_notch_of_the_wheel_is_120_and_turns_the_way_it_is_told() -> None:
 
 
 def test_a_character_outside_the_first_plane_is_two_units() -> None:
-    assert units("a漢😀") == [0x61, 0x6F22, 0xD83D, 0xDE00]
-    pressed, released = unit(0xD83D, up=False).of.key, unit(0xD83D, up=True).of.key
+    assert split_utf16_units("a漢😀") == [0x61, 0x6F22, 0xD83D, 0xDE00]
+    pressed, released = build_unit_input(0xD83D, up=False).of.key, build_unit_input(0xD83D, up=True).of.key
     assert (pressed.vk, pressed.scan, pressed.flags, released.flags) == (0, 0xD83D, 0x4, 0x6)
 
 
 def test_the_clock_of_windows_may_start_anew_between_two_looks() -> None:
-    assert elapsed(0xFFFFFFF0, 0x10) == 0x20
-    assert elapsed(0x10, 0xFFFFFFF0) == -0x20
+    assert elapsed_ms(0xFFFFFFF0, 0x10) == 0x20
+    assert elapsed_ms(0x10, 0xFFFFFFF0) == -0x20
 
 
 def test_texts_of_the_clipboard_end_at_their_nul_and_have_lines_as_windows_has_them() -> None:
-    assert encoded("a\nb😀") == "a\r\nb😀\0".encode("utf-16-le")
-    assert text_of(encoded("a\nb😀") + b"left over") == "a\nb😀"
-    assert text_of(b"") == ""
+    assert encode_text("a\nb😀") == "a\r\nb😀\0".encode("utf-16-le")
+    assert decode_text(encode_text("a\nb😀") + b"left over") == "a\nb😀"
+    assert decode_text(b"") == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it works there")
 def test_elsewhere_the_adapter_says_that_it_is_for_windows() -> None:
     with pytest.raises(DesktopError, match=r"user32\.dll is a part of Windows"):
-        begin()
+        open_win32_system()

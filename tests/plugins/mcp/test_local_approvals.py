@@ -14,8 +14,8 @@ from mcp import Client, types
 from tests.terminals import Terminal
 
 from handrail import Choice
-from handrail.asking.pending import PendingApproval, give, pending
-from handrail.config.places import Places
+from handrail.approval.inbox import PendingApproval, answer_approval, list_pending_questions
+from handrail.config.app_dirs import AppDirs
 from handrail.errors import NotFound
 
 from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, result_fields, wait_for
@@ -29,12 +29,12 @@ def local(place: Place) -> Place:
     return place
 
 
-def places(place: Place) -> Places:
-    return Places.of(place.environment)
+def places(place: Place) -> AppDirs:
+    return AppDirs.of(place.environment)
 
 
 async def asked(place: Place) -> PendingApproval:
-    (left,) = await wait_for(lambda: pending(places(place)))
+    (left,) = await wait_for(lambda: list_pending_questions(places(place)))
     assert isinstance(left, PendingApproval)
     return left
 
@@ -60,7 +60,7 @@ async def while_asked(place: Place, client: Client, answer: Any) -> dict[str, An
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_person_at_this_machine_says_yes_and_the_client_is_not_asked(local: Place, era: str):
-    result = await during(local, era, lambda left: give(places(local), left, Choice.ONCE))
+    result = await during(local, era, lambda left: answer_approval(places(local), left, Choice.ONCE))
     assert result["status"] == "success"
     assert local.scribbled == ["hello"]
     assert local.asked == []
@@ -69,7 +69,9 @@ async def test_a_person_at_this_machine_says_yes_and_the_client_is_not_asked(loc
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_no_is_told_with_its_reason(local: Place, era: str):
-    result = await during(local, era, lambda left: give(places(local), left, Choice.DENY, feedback="write less"))
+    result = await during(
+        local, era, lambda left: answer_approval(places(local), left, Choice.DENY, feedback="write less")
+    )
     assert "write less" in result["error"]["message"]
     assert local.scribbled == []
 
@@ -122,13 +124,13 @@ async def test_a_question_is_answered_once_and_only_its_owner_reads_it(local: Pl
         (file,) = Path(places(local).state, "approvals").glob("*/*.question")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-        give(places(local), left, Choice.ONCE)
+        answer_approval(places(local), left, Choice.ONCE)
         kept.append(left)
 
     kept: list[PendingApproval] = []
     await during(local, MODERN, answer)
     with pytest.raises(NotFound):
-        give(places(local), kept[0], Choice.ONCE)
+        answer_approval(places(local), kept[0], Choice.ONCE)
     assert local.scribbled == ["hello"]
 
 
@@ -138,7 +140,7 @@ async def test_the_command_lists_what_waits_and_answers_only_at_a_terminal(local
         left = await asked(local)
         listed = await run(local, "--list", "--json")
         refused = await run(local)
-        give(places(local), left, Choice.DENY)
+        answer_approval(places(local), left, Choice.DENY)
     (shown,) = json.loads(listed.stdout)
     assert (shown["tool"], shown["args"]) == ("scribble", {"word": "hello"})
     assert "nonce" not in shown
@@ -200,9 +202,13 @@ async def during_a_form(place: Place, era: str, tool: str, args: dict[str, Any],
 
         group.start_soon(call)
         await person.shown.wait()
-        (left,) = await wait_for(lambda: pending(places(place)))
+        (left,) = await wait_for(lambda: list_pending_questions(places(place)))
         answer(places(place), left)
-        await wait_for(lambda: not pending(places(place)) and not list(Path(places(place).state).glob("approvals/*")))
+        await wait_for(
+            lambda: (
+                not list_pending_questions(places(place)) and not list(Path(places(place).state).glob("approvals/*"))
+            )
+        )
         if era == LEGACY:
             # That the form is over goes to this client while it shows it.
             await wait_for(lambda: person.withdrawn)
@@ -212,7 +218,7 @@ async def during_a_form(place: Place, era: str, tool: str, args: dict[str, Any],
 
 async def test_a_form_that_a_client_shows_is_withdrawn_when_somebody_else_has_answered(place: Place):
     person, result = await during_a_form(
-        place, LEGACY, "scribble", {"word": "hello"}, lambda at, left: give(at, left, Choice.ONCE)
+        place, LEGACY, "scribble", {"word": "hello"}, lambda at, left: answer_approval(at, left, Choice.ONCE)
     )
     assert person.withdrawn
     assert result["wrote"] == "hello"
@@ -221,7 +227,7 @@ async def test_a_form_that_a_client_shows_is_withdrawn_when_somebody_else_has_an
 
 async def test_an_answer_of_a_client_that_comes_late_is_said_to_be_late(place: Place):
     person, result = await during_a_form(
-        place, MODERN, "scribble", {"word": "hello"}, lambda at, left: give(at, left, Choice.ONCE)
+        place, MODERN, "scribble", {"word": "hello"}, lambda at, left: answer_approval(at, left, Choice.ONCE)
     )
     # Nobody can tell this client while it asks.
     assert not person.withdrawn

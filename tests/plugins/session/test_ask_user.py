@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Asked, DesktopError, Tool
-from handrail.asking.confirm import no, yes
+from handrail import AnswerKind, DesktopError, Tool
+from handrail.api.approval import no, yes
+from handrail.api.events import Event, InquiryAnswered, InquiryAsked, event_wire
 from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.testing import ToolContract, open_test_session
-from handrail.watching.events import Event, InquiryAnswered, InquiryAsked, event_wire
-from handrail_session.asking import ask_user
+from handrail_session.ask_user_tool import ask_user
 
 from .people import PLUGINS, AtTerminal, Host, Person, run
 
@@ -61,7 +61,12 @@ async def test_a_persons_answers_are_the_result() -> None:
     assert result["status"] == "success"
     assert [each["answer"] for each in result["answers"]] == ["blue", ["left", "a slope"], False, None]
     (inquiry,) = person.inquiries
-    assert [question.kind for question in inquiry.questions] == [Asked.CHOICE, Asked.CHOICE, Asked.YES_NO, Asked.TEXT]
+    assert [question.kind for question in inquiry.questions] == [
+        AnswerKind.CHOICE,
+        AnswerKind.CHOICE,
+        AnswerKind.YES_NO,
+        AnswerKind.TEXT,
+    ]
     assert person.asked == []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from handrail import Read, Tool, tool
 from handrail.testing import ToolContract, open_test_session
-from handrail_session.remembering import recall_memory, save_memory
+from handrail_session.memory_tools import recall_memory, save_memory
 
 from .people import PLUGINS, Person, run
 

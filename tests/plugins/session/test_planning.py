@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from handrail import Answer, Choice, Session, Tool, Write, tool
-from handrail.judging.verdicts import Mode
+from handrail.api.events import Event, ModeChanged
+from handrail.api.verdict import Mode
 from handrail.testing import ToolContract, open_test_session
-from handrail.watching.events import Event, ModeChanged
-from handrail_session.planning import generate_plan
+from handrail_session.plan_mode import generate_plan
 
 from .people import PLUGINS, Host, Person
 

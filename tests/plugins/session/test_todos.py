@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from handrail import Tool
+from handrail.api.events import Event, TopicChanged
 from handrail.testing import ToolContract, open_test_session
-from handrail.watching.events import Event, TopicChanged
 from handrail_session.todos import write_todos
-from handrail_session.topic import update_topic
+from handrail_session.topic_tool import update_topic
 
 from .people import PLUGINS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail_skills.document import SkillError, parse
+from handrail_skills.skill_document import SkillError, parse_document
 
 HEAD = "---\nname: tidy\ndescription: Tidies up.\n"
 
@@ -23,7 +23,7 @@ HEAD = "---\nname: tidy\ndescription: Tidies up.\n"
     ],
 )
 def test_what_the_specification_allows_is_read(text: bytes) -> None:
-    document = parse(text)
+    document = parse_document(text)
     assert (document.frontmatter.name, document.frontmatter.description) == ("tidy", "Tidies up.")
     assert document.body == "Body\n"
 
@@ -51,25 +51,25 @@ def test_what_the_specification_allows_is_read(text: bytes) -> None:
 )
 def test_what_is_wrong_is_told(text: str, told: str) -> None:
     with pytest.raises(SkillError) as refused:
-        parse(text.encode())
+        parse_document(text.encode())
     assert told in str(refused.value)
 
 
 def test_bytes_that_are_no_text_are_told() -> None:
     with pytest.raises(SkillError, match="not UTF-8"):
-        parse(b"---\n\xff")
+        parse_document(b"---\n\xff")
 
 
 @pytest.mark.parametrize("given", ["Read Grep", "[Read, Grep]"])
 def test_allowed_tools_are_a_text_or_a_list(given: str) -> None:
-    document = parse(f"{HEAD}allowed-tools: {given}\n---\n".encode())
+    document = parse_document(f"{HEAD}allowed-tools: {given}\n---\n".encode())
     assert document.frontmatter.allowed_tools == ("Read", "Grep")
     assert document.remarks == ("allowed-tools allows nothing here: policy does",)
 
 
 @pytest.mark.parametrize("given", ["a b a", "[a, b]"])
 def test_tools_of_the_session_are_a_text_or_a_list(given: str) -> None:
-    document = parse(f"{HEAD}metadata: {{adk_additional_tools: {given}, version: 1.0}}\n---\n".encode())
+    document = parse_document(f"{HEAD}metadata: {{adk_additional_tools: {given}, version: 1.0}}\n---\n".encode())
     assert document.frontmatter.tools == ("a", "b")
     assert document.frontmatter.metadata["version"] == "1.0"
 
@@ -77,5 +77,5 @@ def test_tools_of_the_session_are_a_text_or_a_list(given: str) -> None:
 def test_an_unknown_key_is_remarked() -> None:
     assert (
         "'licence' is no key of the specification; did you mean 'license'?"
-        in parse(f"{HEAD}licence: MIT\n---\n".encode()).remarks
+        in parse_document(f"{HEAD}licence: MIT\n---\n".encode()).remarks
     )

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from handrail import ToolCall
-from handrail.watching.events import Event, ToolsChanged
+from handrail.api.events import Event, ToolsChanged
 
 from .shelf import TOOL, enable, names, own, session_in, write
 

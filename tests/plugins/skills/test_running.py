@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail.testing import ScriptedConfirmer
-from handrail_skills.skill import Held, Skill, read_skill
+from handrail_skills.skill import Skill, SkillFile, read_skill
 
 from .shelf import enable, own, run, session_in, write
 
@@ -153,6 +153,6 @@ def test_a_name_cannot_stand_for_two_files_in_a_fingerprint(tmp_path: Path) -> N
     skills: list[Skill] = []
     for files in ({f"one\n- {digest} two": b"import good"}, {"one": b"import good", "two": b"import evil"}):
         skill = read_skill(write(own(tmp_path)), "user", "you")
-        vars(skill)["held"] = {name: Held(data, runs=False) for name, data in files.items()}
+        vars(skill)["held"] = {name: SkillFile(data, runs=False) for name, data in files.items()}
         skills.append(skill)
     assert skills[0].fingerprint() != skills[1].fingerprint()

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from handrail.config.places import Places
+from handrail.config.app_dirs import AppDirs
 from handrail.testing import ScriptedConfirmer
-from handrail_skills.copies import Copies
 from handrail_skills.skill import read_skill
+from handrail_skills.skill_copies import SkillCopies
 
 from .shelf import enable, own, rows, run, session_in, write
 
@@ -92,9 +92,9 @@ def test_a_copy_is_brought_up_to_date_unless_it_was_edited(tmp_path: Path) -> No
 
 
 def test_a_newer_skill_replaces_the_copy_that_nobody_has_edited(tmp_path: Path) -> None:
-    places = Places.of({"HANDRAIL_HOME": str(tmp_path / "state")})
+    places = AppDirs.of({"HANDRAIL_HOME": str(tmp_path / "state")})
     brought = write(tmp_path / "plugin", body="First.", notes_dot_md="Old.")
-    copies = Copies(places)
+    copies = SkillCopies(places)
     copy = copies.make(read_skill(brought, "plugin", "theirs"))
     (brought / "notes.md").unlink()
     newer = read_skill(write(tmp_path / "plugin", body="Second."), "plugin", "theirs")

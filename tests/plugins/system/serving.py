@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from handrail import ToolContext
-from handrail.net.web import Limits, Web
+from handrail.net.web_client import RequestLimits, WebClient
 from handrail_system.config import SystemConfig
 
 ETAG = '"v1"'
@@ -160,9 +160,11 @@ async def known(host: str, port: int) -> Sequence[str]:
     return [NAMES[host]]
 
 
-def to_this_machine(context: ToolContext) -> Web:
+def to_this_machine(context: ToolContext) -> WebClient:
     """The client of tests: names of ours lead to this machine, which it may reach. It is given in code; no setting does this."""
     config = context.config
     assert isinstance(config, SystemConfig)
-    limits = Limits(size=config.download_max_bytes, seconds=config.download_timeout, silence=config.download_silence)
-    return Web(allow_private=("127.0.0.1",), resolver=known, limits=limits)
+    limits = RequestLimits(
+        size=config.download_max_bytes, seconds=config.download_timeout, silence=config.download_silence
+    )
+    return WebClient(allow_private=("127.0.0.1",), resolver=known, limits=limits)

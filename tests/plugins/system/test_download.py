@@ -38,13 +38,13 @@ from tests.web_server import Quiet, serving as listening
 
 import handrail_system.hooks
 from handrail import Invocation, Session, Tool, ToolResult, hookimpl
-from handrail.asking.confirm import yes
-from handrail.judging.verdicts import Decision
+from handrail.api.approval import yes
+from handrail.api.events import Event, Progress
+from handrail.api.verdict import Decision
 from handrail.testing import ScriptedConfirmer, ToolContract, open_test_session
-from handrail.watching.events import Event, Progress
-from handrail_system import parts
+from handrail_system import partial_downloads
 from handrail_system.config import SystemConfig
-from handrail_system.download import download_file, download_tool
+from handrail_system.download import create_download_tool, download_file
 
 CONTENT = os.urandom(300_000)
 
@@ -54,7 +54,7 @@ class Plugin:
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
-        return [download_tool(to_this_machine)]
+        return [create_download_tool(to_this_machine)]
 
     @hookimpl
     def handrail_register_config(self) -> type[SystemConfig]:
@@ -673,7 +673,7 @@ def test_parts_that_nobody_goes_on_with_are_forgotten(tmp_path: Path, days: floa
         (tmp_path / f"{name}.json").write_text("{}")
         then = time.time() - age_days * 86_400
         os.utime(tmp_path / f"{name}.part", (then, then))
-    parts.tidy(tmp_path, days=days, most=most)
+    partial_downloads.prune_parts(tmp_path, days=days, most=most)
     expected = {"new", "old"} if left == 2 else {"new"} if left else set()
     assert {path.stem for path in tmp_path.iterdir()} == expected
 

@@ -16,11 +16,17 @@ import pytest
 
 import handrail_system.hooks
 from handrail import Rect, Tool
-from handrail.running.programs import HostPrograms
 from handrail.testing import FakeScreen, ToolContract, fake_service, open_test_session
-from handrail_system.graphics import graphics, listed, parsed
-from handrail_system.limits import Limits, limits
-from handrail_system.machine import container, memory, processors, system, system_info
+from handrail.workers.host_programs import HostPrograms
+from handrail_system.cgroup_limits import ResourceLimits, read_limits
+from handrail_system.graphics import list_graphics, list_kernel_gpus, parse_nvidia_output
+from handrail_system.machine_info import (
+    describe_memory,
+    describe_processors,
+    describe_system,
+    detect_container,
+    system_info,
+)
 
 PLUGINS = {"system": handrail_system.hooks}
 
@@ -97,13 +103,13 @@ OLD = {
 
 
 def test_the_limits_of_a_container_hold() -> None:
-    assert processors(Limits(cpus=0.5))["usable"] == 0.5
-    found = memory(Limits(memory=512_000_000, memory_used=500_000_000))
+    assert describe_processors(ResourceLimits(cpus=0.5))["usable"] == 0.5
+    found = describe_memory(ResourceLimits(memory=512_000_000, memory_used=500_000_000))
     assert (found["limit_bytes"], found["available_bytes"]) == (512_000_000, 12_000_000)
 
 
 def test_a_limit_above_the_machine_is_none() -> None:
-    assert "limit_bytes" not in memory(Limits(memory=psutil.virtual_memory().total * 2))
+    assert "limit_bytes" not in describe_memory(ResourceLimits(memory=psutil.virtual_memory().total * 2))
 
 
 def test_limits_are_read_of_the_new_groups_and_the_tightest_above_counts(tmp_path: Path) -> None:
@@ -122,7 +128,7 @@ def test_limits_are_read_of_the_new_groups_and_the_tightest_above_counts(tmp_pat
             f"{groups}/b.scope/pids.max": "64",
         },
     )
-    assert limits(root) == Limits(memory=1_000_000, memory_used=600_000, cpus=1.5, processes=64)
+    assert read_limits(root) == ResourceLimits(memory=1_000_000, memory_used=600_000, cpus=1.5, processes=64)
 
 
 def test_limits_are_read_of_the_old_groups(tmp_path: Path) -> None:
@@ -140,7 +146,7 @@ def test_limits_are_read_of_the_old_groups(tmp_path: Path) -> None:
             f"{groups}/pids/pids.max": "max",
         },
     )
-    assert limits(root) == Limits(memory=2_000_000, memory_used=1_000_000, cpus=0.5)
+    assert read_limits(root) == ResourceLimits(memory=2_000_000, memory_used=1_000_000, cpus=0.5)
 
 
 @pytest.mark.parametrize(
@@ -157,17 +163,17 @@ def test_a_container_that_sees_its_own_group_as_the_root_finds_its_limits(
             "sys/fs/cgroup/memory.max": "4096",
         },
     )
-    assert limits(root).memory == 4096
+    assert read_limits(root).memory == 4096
 
 
 def test_where_there_are_no_groups_there_are_no_limits(tmp_path: Path) -> None:
-    assert limits(tmp_path) == Limits()
+    assert read_limits(tmp_path) == ResourceLimits()
 
 
 @pytest.mark.parametrize("text", ["", "max", "-1", "0", "many", "9223372036854771712"])
 def test_a_limit_that_is_none_is_none(tmp_path: Path, text: str) -> None:
     root = placed(tmp_path, {**NEW, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": text})
-    assert limits(root).memory is None
+    assert read_limits(root).memory is None
 
 
 # The system and containers
@@ -175,7 +181,7 @@ def test_a_limit_that_is_none_is_none(tmp_path: Path, text: str) -> None:
 
 def test_the_system_has_the_name_that_it_gives_itself(tmp_path: Path) -> None:
     root = placed(tmp_path, {"etc/os-release": 'NAME="Plan"\nPRETTY_NAME="Plan 9 (fourth)"\n\nbroken\n'})
-    assert system(root)["name"] == "Plan 9 (fourth)"
+    assert describe_system(root)["name"] == "Plan 9 (fourth)"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +196,7 @@ def test_the_system_has_the_name_that_it_gives_itself(tmp_path: Path) -> None:
     ],
 )
 def test_containers_are_known_by_what_they_leave(tmp_path: Path, files: Mapping[str, str], kind: str | None) -> None:
-    assert container(placed(tmp_path, files)) == kind
+    assert detect_container(placed(tmp_path, files)) == kind
 
 
 @pytest.mark.parametrize(("namespace", "kind"), [("4026532301", "docker"), ("4026531836", None)])
@@ -199,7 +205,7 @@ def test_a_machine_made_from_a_containers_image_is_no_container(
 ) -> None:
     root = placed(tmp_path, {".dockerenv": "", "proc/self/ns/x": ""})
     (root / "proc/self/ns/pid").symlink_to(f"pid:[{namespace}]")
-    assert container(root) == kind
+    assert detect_container(root) == kind
 
 
 # Graphics
@@ -208,7 +214,7 @@ SMI = "NVIDIA GeForce RTX 4090, 24564, 1024, 550.54.14\nTesla T4, [N/A], [N/A], 
 
 
 def test_what_nvidias_program_prints_is_read() -> None:
-    assert list(parsed(SMI)) == [
+    assert list(parse_nvidia_output(SMI)) == [
         {
             "name": "NVIDIA GeForce RTX 4090",
             "driver": "550.54.14",
@@ -229,7 +235,7 @@ async def test_nvidias_program_is_asked_and_one_that_hangs_is_not_waited_for(
     program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     programs = HostPrograms({"PATH": f".:{tmp_path}:{os.environ['PATH']}"})
-    found = await graphics(programs, root=tmp_path, seconds=0.5 if "sleep" in body else 10)
+    found = await list_graphics(programs, root=tmp_path, seconds=0.5 if "sleep" in body else 10)
     assert len(found) == count
 
 
@@ -245,11 +251,11 @@ def test_the_kernels_list_is_read_where_there_is_no_program(tmp_path: Path) -> N
         },
     )
     (root / card / "device/driver").symlink_to("../../bus/pci/drivers/amdgpu")
-    assert list(listed(root)) == [{"name": "AMD 0x73bf", "driver": "amdgpu", "memory_bytes": 17_163_091_968}]
+    assert list(list_kernel_gpus(root)) == [{"name": "AMD 0x73bf", "driver": "amdgpu", "memory_bytes": 17_163_091_968}]
 
 
 def test_where_there_is_none_none_is_told(tmp_path: Path) -> None:
-    assert list(listed(tmp_path)) == []
+    assert list(list_kernel_gpus(tmp_path)) == []
 
 
 OLD_GROUPS = Path("/sys/fs/cgroup/memory")
@@ -269,7 +275,7 @@ def small_group() -> Iterator[Path]:
 
 
 def test_a_limit_of_this_machines_own_groups_is_told(small_group: Path) -> None:
-    code = "from handrail_system.limits import limits; print(limits().memory)"
+    code = "from handrail_system.cgroup_limits import read_limits; print(read_limits().memory)"
     command = ["sh", "-c", f'echo $$ > {small_group}/cgroup.procs && exec "$0" -c "{code}"', sys.executable]
     told = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert 299_000_000 < told <= 300_000_000

@@ -19,7 +19,7 @@ import pytest
 import handrail_system.hooks
 from handrail import Session, Tool
 from handrail.testing import ToolContract, open_test_session
-from handrail_system.processes import blind_spot, process_info
+from handrail_system.processes import explain_blind_spot, process_info
 
 BUSY = "while True: pass"
 LARGE = "import sys, time; kept = bytearray(80_000_000); print(flush=True); time.sleep(60)"
@@ -181,7 +181,7 @@ def layout(root: Path, *, mount: str = "rw", namespace: str = "pid:[4026531836]"
     ],
 )
 def test_it_is_said_when_there_may_be_more_than_can_be_seen(tmp_path: Path, told: Any, why: str | None) -> None:
-    found = blind_spot(layout(tmp_path, **told))
+    found = explain_blind_spot(layout(tmp_path, **told))
     assert found is None if why is None else why in str(found)
 
 

@@ -15,8 +15,8 @@ import pytest
 import handrail
 from handrail import Answer, Approval, BackendUnavailable, Choice, VisionBackend
 from handrail.testing import VisionBackendContract
-from handrail.testing.backends import Surroundings, framed
-from handrail_vision_ocr.backend import Ocr, OcrConfig
+from handrail.testing.backend_contract import FakeBackendContext, create_frame
+from handrail_vision_ocr.backend import OcrBackend, OcrConfig
 
 pytestmark = pytest.mark.anyio
 
@@ -30,9 +30,9 @@ def picture(*texts: tuple[str, int, int], width: int = 640, height: int = 200) -
 
 
 @pytest.fixture
-async def ocr() -> AsyncGenerator[Ocr, None]:
-    backend = Ocr()
-    await backend.open(Surroundings())
+async def ocr() -> AsyncGenerator[OcrBackend, None]:
+    backend = OcrBackend()
+    await backend.open(FakeBackendContext())
     yield backend
     await backend.close()
 
@@ -44,15 +44,15 @@ def texts(elements: Any) -> list[str]:
 class TestOcr(VisionBackendContract):
     @pytest.fixture
     def backend(self) -> VisionBackend:
-        return Ocr()
+        return OcrBackend()
 
     @pytest.fixture
     def pixels(self) -> Any:
         return picture(("Save", 20, 40))
 
 
-async def test_lines_are_read_where_they_are(ocr: Ocr) -> None:
-    frame = framed(picture(("Open file", 40, 60), ("Total 1,234.50", 300, 140)), -640, 100)
+async def test_lines_are_read_where_they_are(ocr: OcrBackend) -> None:
+    frame = create_frame(picture(("Open file", 40, 60), ("Total 1,234.50", 300, 140)), -640, 100)
     seen = {element.text: element for element in await ocr.parse(frame, "")}
     assert {"Open file", "Total 1,234.50"} <= set(seen)
     rect = seen["Open file"].rect
@@ -61,27 +61,27 @@ async def test_lines_are_read_where_they_are(ocr: Ocr) -> None:
     assert seen["Open file"].source == "ocr"
 
 
-async def test_only_what_changed_is_read_again_and_the_rest_stays(ocr: Ocr) -> None:
+async def test_only_what_changed_is_read_again_and_the_rest_stays(ocr: OcrBackend) -> None:
     before = picture(("First line", 20, 40), ("Second line", 20, 100), ("Third line", 20, 160))
     after = picture(("First line", 20, 40), ("Another text", 20, 100), ("Third line", 20, 160))
-    first = await ocr.parse(framed(before, 0, 0), "")
-    second = await ocr.parse(framed(after, 0, 0), "")
+    first = await ocr.parse(create_frame(before, 0, 0), "")
+    second = await ocr.parse(create_frame(after, 0, 0), "")
     assert texts(second) == ["First line", "Another text", "Third line"]
     kept = [element for element in second if element.text in ("First line", "Third line") and element.role == "text"]
     assert all(element in first for element in kept)
 
 
-async def test_what_is_gone_is_not_remembered(ocr: Ocr) -> None:
-    await ocr.parse(framed(picture(("Going", 20, 40), ("Staying", 20, 160)), 0, 0), "")
-    assert texts(await ocr.parse(framed(picture(("Staying", 20, 160)), 0, 0), "")) == ["Staying"]
-    assert texts(await ocr.parse(framed(picture(), 0, 0), "")) == []
+async def test_what_is_gone_is_not_remembered(ocr: OcrBackend) -> None:
+    await ocr.parse(create_frame(picture(("Going", 20, 40), ("Staying", 20, 160)), 0, 0), "")
+    assert texts(await ocr.parse(create_frame(picture(("Staying", 20, 160)), 0, 0), "")) == ["Staying"]
+    assert texts(await ocr.parse(create_frame(picture(), 0, 0), "")) == []
 
 
-async def test_a_button_is_found_by_its_frame_and_named_by_its_text(ocr: Ocr) -> None:
+async def test_a_button_is_found_by_its_frame_and_named_by_its_text(ocr: OcrBackend) -> None:
     pixels = picture(("Apply", 60, 66))
     cv2.rectangle(pixels, (40, 40), (160, 80), (120, 120, 120), 1)
     cv2.circle(pixels, (312, 52), 14, (200, 80, 20), -1)
-    seen = await ocr.parse(framed(pixels, 0, 0), "")
+    seen = await ocr.parse(create_frame(pixels, 0, 0), "")
     (box,) = [element for element in seen if element.role == "box" and element.text == "Apply"]
     assert box.rect is not None
     assert abs(box.rect.x - 40) <= 3
@@ -91,10 +91,10 @@ async def test_a_button_is_found_by_its_frame_and_named_by_its_text(ocr: Ocr) ->
 async def test_controls_are_left_out_when_they_are_not_wanted() -> None:
     pixels = picture(("Apply", 60, 66))
     cv2.rectangle(pixels, (40, 40), (160, 80), (120, 120, 120), 1)
-    backend = Ocr(OcrConfig(controls=False))
-    await backend.open(Surroundings())
+    backend = OcrBackend(OcrConfig(controls=False))
+    await backend.open(FakeBackendContext())
     try:
-        assert {element.role for element in await backend.parse(framed(pixels, 0, 0), "")} == {"text"}
+        assert {element.role for element in await backend.parse(create_frame(pixels, 0, 0), "")} == {"text"}
     finally:
         await backend.close()
 
@@ -104,19 +104,19 @@ def children() -> set[int]:
     return {child.pid for child in running if "handrail_vision_ocr.worker" in child.cmdline()}
 
 
-async def test_a_question_that_is_cancelled_ends_the_process_and_the_next_one_is_answered(ocr: Ocr) -> None:
-    frame = framed(picture(("Still here", 20, 40)), 0, 0)
+async def test_a_question_that_is_cancelled_ends_the_process_and_the_next_one_is_answered(ocr: OcrBackend) -> None:
+    frame = create_frame(picture(("Still here", 20, 40)), 0, 0)
     assert texts(await ocr.parse(frame, "")) == ["Still here"]
     (worker,) = children()
     noise = np.random.default_rng(1).integers(0, 255, (800, 1280, 3), np.uint8)
     with anyio.move_on_after(0.02):
-        await ocr.parse(framed(noise, 0, 0), "")
+        await ocr.parse(create_frame(noise, 0, 0), "")
     assert not psutil.pid_exists(worker)
     assert texts(await ocr.parse(frame, "")) == ["Still here"]
 
 
-async def test_a_process_that_dies_is_said_and_started_anew(ocr: Ocr) -> None:
-    frame = framed(picture(("Back again", 20, 40)), 0, 0)
+async def test_a_process_that_dies_is_said_and_started_anew(ocr: OcrBackend) -> None:
+    frame = create_frame(picture(("Back again", 20, 40)), 0, 0)
     await ocr.parse(frame, "")
     (worker,) = children()
     os.kill(worker, 9)
@@ -126,21 +126,21 @@ async def test_a_process_that_dies_is_said_and_started_anew(ocr: Ocr) -> None:
 
 
 async def test_nothing_of_it_is_left_after_closing() -> None:
-    backend = Ocr()
-    await backend.open(Surroundings())
-    await backend.parse(framed(picture(("Bye", 20, 40)), 0, 0), "")
+    backend = OcrBackend()
+    await backend.open(FakeBackendContext())
+    await backend.parse(create_frame(picture(("Bye", 20, 40)), 0, 0), "")
     assert children()
     await backend.close()
     assert not children()
 
 
-async def test_chinese_and_japanese_are_read(ocr: Ocr) -> None:
+async def test_chinese_and_japanese_are_read(ocr: OcrBackend) -> None:
     from PIL import Image, ImageDraw, ImageFont
 
     page = Image.new("RGB", (480, 120), "white")
     font = ImageFont.truetype("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 24)
     ImageDraw.Draw(page).text((20, 30), "保存文件 設定を変更", fill="black", font=font)
-    seen = "".join(texts(await ocr.parse(framed(np.asarray(page)[:, :, ::-1], 0, 0), "")))
+    seen = "".join(texts(await ocr.parse(create_frame(np.asarray(page)[:, :, ::-1], 0, 0), "")))
     assert "保存文件" in seen
     assert "設定を変更" in seen
 
@@ -172,9 +172,9 @@ def menu(*names: str, gap: int) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("gap", [12, 16, 22, 40])
-async def test_each_item_of_a_menu_bar_is_an_element_of_its_own(ocr: Ocr, gap: int) -> None:
+async def test_each_item_of_a_menu_bar_is_an_element_of_its_own(ocr: OcrBackend, gap: int) -> None:
     placed = menu("File", "Edit", "Search", "View", "Document", "Help", gap=gap)
-    seen = {element.text: element.rect for element in await ocr.parse(framed(written("Sans", *placed), 0, 0), "")}
+    seen = {element.text: element.rect for element in await ocr.parse(create_frame(written("Sans", *placed), 0, 0), "")}
     for name, x, y in placed:
         rect = seen[name]
         assert rect is not None
@@ -183,22 +183,22 @@ async def test_each_item_of_a_menu_bar_is_an_element_of_its_own(ocr: Ocr, gap: i
 
 
 @pytest.mark.parametrize("font", ["Sans", "Mono"])
-async def test_a_sentence_stays_one_line(ocr: Ocr, font: str) -> None:
+async def test_a_sentence_stays_one_line(ocr: OcrBackend, font: str) -> None:
     line = "2. Send it to the office before noon, or call me."
-    assert texts(await ocr.parse(framed(written(font, (line, 20, 40)), 0, 0), "")) == [line]
+    assert texts(await ocr.parse(create_frame(written(font, (line, 20, 40)), 0, 0), "")) == [line]
 
 
-async def test_two_words_are_one_text_where_all_letters_are_of_one_width(ocr: Ocr) -> None:
+async def test_two_words_are_one_text_where_all_letters_are_of_one_width(ocr: OcrBackend) -> None:
     lines = [("Next meeting: room B-204, at nine", 20, 20), ("total 48", 20, 60)]
-    assert texts(await ocr.parse(framed(written("Mono", *lines), 0, 0), "")) == [text for text, *_ in lines]
+    assert texts(await ocr.parse(create_frame(written("Mono", *lines), 0, 0), "")) == [text for text, *_ in lines]
 
 
-async def test_cells_are_apart_where_a_rule_is_between_them(ocr: Ocr) -> None:
+async def test_cells_are_apart_where_a_rule_is_between_them(ocr: OcrBackend) -> None:
     pixels = written("Sans", ("Brunner Optik", 24, 40), ("129.90", 148, 40))
     for x in (20, 144, 210):
         pixels[30:70, x] = 190
     pixels[[30, 69], 20:211] = 190
-    assert {"Brunner Optik", "129.90"} <= set(texts(await ocr.parse(framed(pixels, 0, 0), "")))
+    assert {"Brunner Optik", "129.90"} <= set(texts(await ocr.parse(create_frame(pixels, 0, 0), "")))
 
 
 async def yes(approval: Approval) -> Answer:

@@ -19,7 +19,7 @@ from tests.plugins.vision_vlm.serving import Answer, Asked, served_apart, servin
 
 from handrail import BackendUnavailable, Element, Frame, Rect, VisionBackend
 from handrail.testing import VisionBackendContract
-from handrail.testing.backends import Surroundings, framed, opened
+from handrail.testing.backend_contract import FakeBackendContext, create_frame, open_backend
 from handrail_vision_omniparser.backend import OmniParser, OmniParserConfig
 
 pytestmark = pytest.mark.anyio
@@ -44,17 +44,17 @@ def screen(*, x: int = 0, y: int = 0) -> Frame:
     pixels = np.full((400, 640, 3), 240, np.uint8)
     pixels[40:60, 100:300:10] = 20
     pixels[200:240, 320:480] = 20
-    return framed(pixels, x, y)
+    return create_frame(pixels, x, y)
 
 
 def button_alone() -> Frame:
     pixels = np.full((400, 640, 3), 240, np.uint8)
     pixels[200:240, 320:480] = 20
-    return framed(pixels, 0, 0)
+    return create_frame(pixels, 0, 0)
 
 
 async def parse(url: str, frame: Frame, **settings: Any) -> list[Element]:
-    async with opened(OmniParser(OmniParserConfig(url=url, **settings)), Surroundings()) as backend:
+    async with open_backend(OmniParser(OmniParserConfig(url=url, **settings)), FakeBackendContext()) as backend:
         return list(await backend.parse(frame, ""))
 
 
@@ -79,7 +79,7 @@ async def test_the_picture_is_sent_as_it_is_and_to_the_documented_place() -> Non
 async def test_a_picture_without_text_breaks_the_server_and_is_understood_all_the_same(server: str) -> None:
     (button,) = await parse(server, button_alone())
     assert button.rect == Rect(320, 200, 160, 40)
-    assert not await parse(server, framed(np.full((100, 100, 3), 255, np.uint8), 0, 0))
+    assert not await parse(server, create_frame(np.full((100, 100, 3), 255, np.uint8), 0, 0))
 
 
 async def test_a_server_that_always_breaks_is_said() -> None:
@@ -167,7 +167,7 @@ async def test_pictures_are_sent_one_after_another() -> None:
 
     async with (
         serving(counting) as served,
-        opened(OmniParser(OmniParserConfig(url=served.url)), Surroundings()) as backend,
+        open_backend(OmniParser(OmniParserConfig(url=served.url)), FakeBackendContext()) as backend,
         anyio.create_task_group() as group,
     ):
         for _ in range(4):
@@ -186,7 +186,7 @@ async def test_a_server_that_is_at_work_for_somebody_else_is_waited_for() -> Non
 
     async with serving(silent) as served:
         backend = OmniParser(OmniParserConfig(url=served.url))
-        await backend.open(Surroundings())
+        await backend.open(FakeBackendContext())
         try:
             assert len(await backend.parse(screen(), "")) == 2
         finally:
@@ -202,8 +202,8 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
-def surroundings(**variables: str) -> Surroundings:
-    around = Surroundings()
+def surroundings(**variables: str) -> FakeBackendContext:
+    around = FakeBackendContext()
     around.environment = {**os.environ, **variables}
     return around
 
@@ -236,7 +236,7 @@ async def started() -> AsyncGenerator[tuple[OmniParser, int], None]:
     """A backend whose server was started with its first question."""
     port, config = own(0.5)
     backend = OmniParser(config)
-    await backend.open(Surroundings())
+    await backend.open(FakeBackendContext())
     assert not group_of(port)
     assert len(await backend.parse(screen(), "")) == 2
     yield backend, port
@@ -267,14 +267,14 @@ async def test_one_that_has_died_is_started_anew(started: tuple[OmniParser, int]
 async def test_it_is_given_no_credentials() -> None:
     port, config = own(0.1)
     around = surroundings(OPENAI_API_KEY="sk-123456789012345678901234")
-    async with opened(OmniParser(config), around) as backend:
+    async with open_backend(OmniParser(config), around) as backend:
         await backend.parse(screen(), "")
         assert "OPENAI_API_KEY" not in group_of(port)[0].environ()
 
 
 async def test_one_that_ends_while_loading_is_told_with_its_last_words() -> None:
     port, config = own(0.1)
-    async with opened(OmniParser(config), surroundings(OMNI_BROKEN="1")) as backend:
+    async with open_backend(OmniParser(config), surroundings(OMNI_BROKEN="1")) as backend:
         with pytest.raises(BackendUnavailable, match="has ended: exit code 1: CUDA error: out of memory"):
             await backend.parse(screen(), "")
         assert not group_of(port)
@@ -282,7 +282,7 @@ async def test_one_that_ends_while_loading_is_told_with_its_last_words() -> None
 
 async def test_a_program_that_is_not_there_is_named() -> None:
     config = OmniParserConfig(url=f"http://127.0.0.1:{free_port()}", command=("no-such-program",))
-    async with opened(OmniParser(config), Surroundings()) as backend:
+    async with open_backend(OmniParser(config), FakeBackendContext()) as backend:
         with pytest.raises(BackendUnavailable, match="no-such-program"):
             await backend.parse(screen(), "")
 
@@ -293,7 +293,7 @@ async def test_its_program_is_none_that_an_agent_wrote(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     config = OmniParserConfig(url=f"http://127.0.0.1:{free_port()}", command=("omni",))
-    async with opened(OmniParser(config), surroundings()) as backend:
+    async with open_backend(OmniParser(config), surroundings()) as backend:
         with pytest.raises(BackendUnavailable, match="the program omni is in no folder of PATH"):
             await backend.parse(screen(), "")
 
@@ -301,14 +301,14 @@ async def test_its_program_is_none_that_an_agent_wrote(tmp_path: Path, monkeypat
 async def test_it_runs_where_agents_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = OmniParserConfig(url=f"http://127.0.0.1:{free_port()}", command=("sh", "-c", "pwd; exit 1"))
-    async with opened(OmniParser(config), surroundings()) as backend:
+    async with open_backend(OmniParser(config), surroundings()) as backend:
         with pytest.raises(BackendUnavailable, match="exit code 1: /\n"):
             await backend.parse(screen(), "")
 
 
 async def test_loading_goes_on_when_the_one_who_asked_has_left() -> None:
     _, config = own(1)
-    async with opened(OmniParser(config), Surroundings()) as backend:
+    async with open_backend(OmniParser(config), FakeBackendContext()) as backend:
         with anyio.move_on_after(0.3) as scope:
             await backend.parse(screen(), "")
         assert scope.cancelled_caught
@@ -317,6 +317,6 @@ async def test_loading_goes_on_when_the_one_who_asked_has_left() -> None:
 
 async def test_warming_up_has_the_server_read_something() -> None:
     async with serving(omni.answer) as served:
-        async with opened(OmniParser(OmniParserConfig(url=served.url)), Surroundings()) as backend:
+        async with open_backend(OmniParser(OmniParserConfig(url=served.url)), FakeBackendContext()) as backend:
             await backend.warm_up()
         assert len(served.bodies) == 1

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from tests.plugins.vision_vlm.serving import Answer, Asked, serve_forever
 
 from handrail import Size
-from handrail.vision.coordinates import smart_size
+from handrail.api.coordinates import compute_smart_size
 
 REQUEST = TypeAdapter(CompletionCreateParamsNonStreaming)
 
@@ -112,7 +112,7 @@ def as_holo(box: Box, size: Size) -> str:
 
 
 def as_tars(box: Box, size: Size) -> str:
-    seen = smart_size(size)
+    seen = compute_smart_size(size)
     x, y = middle(box, size, seen.width, seen.height)
     return f"Action: click(start_box='<|box_start|>({round(x)},{round(y)})<|box_end|>')"
 

@@ -15,9 +15,9 @@ from tests.plugins.vision_vlm.models import completion, pictures
 from tests.plugins.vision_vlm.serving import Answer, Asked, Handler, Served, serving
 
 from handrail import BackendUnavailable, Frame, Plan, PlannedAction, ToolResult, Turn, VisionBackend
-from handrail.testing.backends import Surroundings, framed, opened
-from handrail_vision_vlm.families import Kimi, OpenAiCompatible, Qwen
-from handrail_vision_vlm.tars.backend import UiTars
+from handrail.testing.backend_contract import FakeBackendContext, create_frame, open_backend
+from handrail_vision_vlm.model_families import KimiBackend, OpenAiCompatibleBackend, QwenBackend
+from handrail_vision_vlm.tars.backend import UiTarsBackend
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ KEY = "sk-0123456789abcdef"
 FOUND = completion('[{"label": "Save", "bbox": [100, 100, 200, 200]}]')
 
 
-class WithKey(Surroundings):
+class WithKey(FakeBackendContext):
     """Knows one secret, and one variable."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class WithKey(Surroundings):
 
 
 def frame(width: int = 640, height: int = 400) -> Frame:
-    return framed(np.full((height, width, 3), 240, np.uint8), 0, 0)
+    return create_frame(np.full((height, width, 3), 240, np.uint8), 0, 0)
 
 
 def in_turn(*answers: Answer) -> Handler:
@@ -52,16 +52,18 @@ def in_turn(*answers: Answer) -> Handler:
 
 @asynccontextmanager
 async def at(
-    handler: Handler, kind: type[VisionBackend] = Qwen, **settings: Any
+    handler: Handler, kind: type[VisionBackend] = QwenBackend, **settings: Any
 ) -> AsyncGenerator[tuple[VisionBackend, Served], None]:
     """An open backend at such a server, and what that is asked."""
     async with serving(handler) as served:
         config = kind.Config.model_validate({"url": f"{served.url}/v1", **settings})
-        async with opened(kind(config), WithKey()) as backend:
+        async with open_backend(kind(config), WithKey()) as backend:
             yield backend, served
 
 
-async def told(handler: Handler, kind: type[VisionBackend] = Qwen, **settings: Any) -> tuple[Any, Sequence[Asked]]:
+async def told(
+    handler: Handler, kind: type[VisionBackend] = QwenBackend, **settings: Any
+) -> tuple[Any, Sequence[Asked]]:
     """What a backend finds at such a server, or the error that it raises, and what it asked."""
     async with at(handler, kind, **settings) as (backend, served):
         try:
@@ -104,35 +106,37 @@ async def test_the_key_is_sent_and_never_shown(settings: Mapping[str, Any]) -> N
 )
 async def test_a_key_that_there_is_not_is_named(settings: Mapping[str, str], why: str) -> None:
     with pytest.raises(BackendUnavailable, match=why):
-        await Qwen(Qwen.Config.model_validate({"url": "http://127.0.0.1:1/v1", **settings})).open(WithKey())
+        await QwenBackend(QwenBackend.Config.model_validate({"url": "http://127.0.0.1:1/v1", **settings})).open(
+            WithKey()
+        )
 
 
 def test_a_key_is_not_written_into_the_configuration() -> None:
     with pytest.raises(ValueError, match="secret:"):
-        Qwen.Config.model_validate({"key": KEY})
+        QwenBackend.Config.model_validate({"key": KEY})
     with pytest.raises(ValueError, match="not both"):
-        Qwen.Config.model_validate({"key": "secret:model", "key_variable": "MODEL_KEY"})
+        QwenBackend.Config.model_validate({"key": "secret:model", "key_variable": "MODEL_KEY"})
 
 
 async def test_settings_change_the_request() -> None:
     settings = {"model": "m", "temperature": 0.5, "max_tokens": None, "body": {"max_completion_tokens": 99}}
-    _, (asked,) = await told(in_turn(Answer(FOUND)), OpenAiCompatible, **settings)
+    _, (asked,) = await told(in_turn(Answer(FOUND)), OpenAiCompatibleBackend, **settings)
     sent = {name: value for name, value in asked.body.items() if name != "messages"}
     assert sent == {"model": "m", "temperature": 0.5, "max_completion_tokens": 99}
-    _, (asked,) = await told(in_turn(Answer(FOUND)), Kimi)
+    _, (asked,) = await told(in_turn(Answer(FOUND)), KimiBackend)
     assert "temperature" not in asked.body
 
 
 def test_without_an_address_or_a_model_it_says_what_to_set() -> None:
-    assert "backends.qwen.url is not set" in (Qwen.unfit(Qwen.Config()) or "")
-    config = OpenAiCompatible.Config.model_validate({"url": "http://127.0.0.1:1"})
-    assert "backends.openai_compatible.model is not set" in (OpenAiCompatible.unfit(config) or "")
+    assert "backends.qwen.url is not set" in (QwenBackend.unfit(QwenBackend.Config()) or "")
+    config = OpenAiCompatibleBackend.Config.model_validate({"url": "http://127.0.0.1:1"})
+    assert "backends.openai_compatible.model is not set" in (OpenAiCompatibleBackend.unfit(config) or "")
 
 
 async def test_large_pictures_are_made_smaller_and_noisy_ones_are_packed_harder() -> None:
     noise = np.random.default_rng(5).integers(0, 256, (2160, 3840, 3), np.uint8)
     async with at(in_turn(Answer(FOUND))) as (backend, served):
-        await backend.parse(framed(noise, 0, 0), "")
+        await backend.parse(create_frame(noise, 0, 0), "")
         await backend.parse(frame(), "")
         large, usual = (models.pictures(body)[0] for body in served.bodies)
         assert large.width * large.height <= 2_700 * 28 * 28
@@ -249,7 +253,7 @@ async def test_a_server_that_hangs_is_left_when_the_one_who_asked_leaves() -> No
 @pytest.mark.parametrize("url", ["http://8.8.8.8/v1", "http://[2606:4700::1111]/v1"])
 async def test_no_picture_goes_to_a_public_address_in_the_clear(url: str) -> None:
     with pytest.raises(BackendUnavailable, match="public address") as caught:
-        await Qwen(Qwen.Config.model_validate({"url": url})).open(Surroundings())
+        await QwenBackend(QwenBackend.Config.model_validate({"url": url})).open(FakeBackendContext())
     assert "https" in (caught.value.hint or "")
 
 
@@ -263,8 +267,8 @@ async def test_a_name_is_looked_up_before_a_picture_goes_there_in_the_clear() ->
 async def told_by_name(host: str) -> tuple[Any, Sequence[Asked]]:
     async with serving(in_turn(Answer(FOUND))) as served:
         url = f"http://{host}:{served.url.rpartition(':')[2]}/v1"
-        config = Qwen.Config.model_validate({"url": url, "tries": 1})
-        async with opened(Qwen(config), Surroundings()) as backend:
+        config = QwenBackend.Config.model_validate({"url": url, "tries": 1})
+        async with open_backend(QwenBackend(config), FakeBackendContext()) as backend:
             try:
                 return await backend.parse(frame(), ""), served.asked
             except BackendUnavailable as exc:
@@ -293,8 +297,8 @@ REFUSED = ToolResult({"status": "denied", "error": {"code": "denied_by_user", "m
 
 
 async def planned(answer: Answer, history: Sequence[Turn] = (), **settings: Any) -> tuple[Plan, Sequence[Any]]:
-    async with at(in_turn(answer), UiTars, **settings) as (backend, served):
-        return await backend.plan(framed(frame(1280, 800).pixels, -1280, 0), "save it", history), served.bodies
+    async with at(in_turn(answer), UiTarsBackend, **settings) as (backend, served):
+        return await backend.plan(create_frame(frame(1280, 800).pixels, -1280, 0), "save it", history), served.bodies
 
 
 @pytest.mark.parametrize(
@@ -353,7 +357,7 @@ async def test_a_plan_that_is_no_good_is_asked_for_again_and_then_said(said: str
     with pytest.raises(BackendUnavailable, match=why):
         await planned(Answer(completion(said)))
     answers = Answer(completion(said)), Answer(completion("Action: wait()"))
-    async with at(in_turn(*answers), UiTars) as (backend, served):
+    async with at(in_turn(*answers), UiTarsBackend) as (backend, served):
         plan = await backend.plan(frame(), "save", ())
     assert plan.actions[0].tool == "wait"
     assert why in served.bodies[1]["messages"][-1]["content"]

@@ -11,14 +11,14 @@ from tests.plugins.vision_vlm.models import MODELS
 
 from handrail import Frame, Rect, VisionBackend
 from handrail.testing import VisionBackendContract
-from handrail.testing.backends import Surroundings, framed, opened
-from handrail_vision_vlm.families import FAMILIES, Holotron
+from handrail.testing.backend_contract import FakeBackendContext, create_frame, open_backend
 from handrail_vision_vlm.hooks import handrail_register_vision_backends
-from handrail_vision_vlm.tars.backend import UiTars
+from handrail_vision_vlm.model_families import MODEL_FAMILIES, HolotronBackend
+from handrail_vision_vlm.tars.backend import UiTarsBackend
 
 pytestmark = pytest.mark.anyio
 
-BY_NAME = {backend.name: backend for backend in FAMILIES}
+BY_NAME = {backend.name: backend for backend in MODEL_FAMILIES}
 EVERY = pytest.mark.parametrize("speaks", list(MODELS))
 
 
@@ -42,7 +42,7 @@ def screen(bar: Rect, *, width: int, height: int, x: int = 0, y: int = 0) -> Fra
     """A light screen with a dark bar on it."""
     pixels = np.full((height, width, 3), 240, np.uint8)
     pixels[bar.y : bar.bottom, bar.x : bar.right] = 20
-    return framed(pixels, x, y)
+    return create_frame(pixels, x, y)
 
 
 @EVERY
@@ -59,7 +59,7 @@ async def test_what_a_model_names_is_where_it_is_on_the_screen(
     models: str, speaks: str, width: int, height: int, at: tuple[int, int]
 ) -> None:
     bar = Rect(width // 2, height // 3, width // 5, height // 9)
-    async with opened(backend_of(models, speaks), Surroundings()) as backend:
+    async with open_backend(backend_of(models, speaks), FakeBackendContext()) as backend:
         (found,) = await backend.parse(
             screen(bar, width=width, height=height, x=at[0], y=at[1]), "the button that saves"
         )
@@ -68,21 +68,21 @@ async def test_what_a_model_names_is_where_it_is_on_the_screen(
     # A thousandth of the picture, and a pixel of what was sent, is as well as models name places.
     assert abs(x - at[0] - bar.center[0]) <= width / 1000 + 3
     assert abs(y - at[1] - bar.center[1]) <= height / 1000 + 3
-    names_things = BY_NAME[speaks.partition(" ")[0]] not in (UiTars, Holotron)
+    names_things = BY_NAME[speaks.partition(" ")[0]] not in (UiTarsBackend, HolotronBackend)
     assert found.text == ("Save" if names_things else "the button that saves")
     assert found.actions == ("click",)
 
 
 @EVERY
 async def test_nothing_found_is_no_failure(models: str, speaks: str) -> None:
-    async with opened(backend_of(models, speaks), Surroundings()) as backend:
-        assert not await backend.parse(framed(np.full((200, 300, 3), 255, np.uint8), 0, 0), "a button")
+    async with open_backend(backend_of(models, speaks), FakeBackendContext()) as backend:
+        assert not await backend.parse(create_frame(np.full((200, 300, 3), 255, np.uint8), 0, 0), "a button")
 
 
 @pytest.mark.parametrize("setting", ["pixels", "unit", "percent", "thousand"])
 async def test_how_a_model_counts_can_be_configured(models: str, setting: str) -> None:
     bar = Rect(100, 50, 50, 20)
-    async with opened(backend_of(models, "qwen", coordinates=setting), Surroundings()) as backend:
+    async with open_backend(backend_of(models, "qwen", coordinates=setting), FakeBackendContext()) as backend:
         frame = screen(bar, width=1000, height=1000)
         if setting in ("unit", "percent"):
             with pytest.raises(Exception, match="coordinates go from 0 to") as caught:

@@ -18,8 +18,8 @@ from tests.plugins.vision_vlm.serving import Answer, Asked, serving
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
-from handrail.watching.events import Finished, Progress
+from handrail.api.approval import yes
+from handrail.api.events import Finished, Progress
 
 pytestmark = pytest.mark.anyio
 

@@ -12,13 +12,13 @@ from hypothesis import example, given, settings, strategies as st
 from ui_tars.action_parser import parse_action_to_structure_output, parse_xml_action_v2, smart_resize
 
 from handrail import OutOfRange, Plan, Size, ToolResult, Turn
+from handrail.api.coordinates import TO_1000, compute_smart_size
 from handrail.tools.builtin import wait
-from handrail.vision.coordinates import TO_1000, smart_size
-from handrail_gui.tools import execute_gui
-from handrail_session.asking import ask_user
-from handrail_vision_vlm.places import Unreadable
-from handrail_vision_vlm.tars.grammar import Move, read
-from handrail_vision_vlm.tars.planning import plan_of, told_after
+from handrail_gui.tools.screen_tools import execute_gui
+from handrail_session.ask_user_tool import ask_user
+from handrail_vision_vlm.place_parser import UnreadableAnswer
+from handrail_vision_vlm.tars.action_plan import build_plan, describe_outcome
+from handrail_vision_vlm.tars.grammar import ModelAction, parse_tars_answer
 from handrail_vision_vlm.tars.prompts import FUNCTIONS
 
 SIZE = Size(1280, 800)
@@ -86,9 +86,9 @@ def test_thoughts_verbs_places_and_texts_are_those_that_the_vendors_package_read
 ) -> None:
     answer = f"Thought: {thought}\nAction: {said}"
     (theirs,) = vendor(answer, kind)
-    ours = read(answer)
+    ours = parse_tars_answer(answer)
     (move,) = ours.moves
-    seen = smart_size(SIZE)
+    seen = compute_smart_size(SIZE)
     wide, high = (seen.width, seen.height) if kind == "qwen25vl" else (1000, 1000)
     assert ours.thought == theirs["thought"]
     assert move.verb == theirs["action_type"]
@@ -103,7 +103,9 @@ def test_thoughts_verbs_places_and_texts_are_those_that_the_vendors_package_read
 @given(first=action, second=action)
 def test_several_actions_are_read_in_order(first: str, second: str) -> None:
     answer = f"Thought: both\nAction: {first}\n\n{second}"
-    assert [move.verb for move in read(answer).moves] == [each["action_type"] for each in vendor(answer, "doubao")]
+    assert [move.verb for move in parse_tars_answer(answer).moves] == [
+        each["action_type"] for each in vendor(answer, "doubao")
+    ]
 
 
 @settings(deadline=None)
@@ -111,10 +113,10 @@ def test_several_actions_are_read_in_order(first: str, second: str) -> None:
 def test_pictures_are_sized_as_the_vendors_package_sizes_them(width: int, height: int) -> None:
     if max(width, height) / min(width, height) > 200:
         with pytest.raises(OutOfRange):
-            smart_size(Size(width, height))
+            compute_smart_size(Size(width, height))
     else:
         high, wide = smart_resize(height, width)
-        seen = smart_size(Size(width, height))
+        seen = compute_smart_size(Size(width, height))
         # The package may round a side of a very thin picture to nothing.
         assert (seen.width, seen.height) == (max(28, wide), max(28, high))
 
@@ -124,7 +126,7 @@ def test_pictures_are_sized_as_the_vendors_package_sizes_them(width: int, height
 @example(text="\\")
 def test_any_text_that_is_escaped_as_the_prompt_says_comes_back_whole(text: str) -> None:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    (move,) = read(f"Action: type(content='{escaped}')").moves
+    (move,) = parse_tars_answer(f"Action: type(content='{escaped}')").moves
     assert move.args["content"] == text
 
 
@@ -133,8 +135,8 @@ def test_any_text_that_is_escaped_as_the_prompt_says_comes_back_whole(text: str)
 @example(answer="Action: " + "(" * 5000)
 @example(answer="Action: click(start_box='" + "9" * 5000 + "')")
 def test_whatever_is_said_is_read_or_refused(answer: str) -> None:
-    with suppress(Unreadable, OutOfRange):
-        read(answer)
+    with suppress(UnreadableAnswer, OutOfRange):
+        parse_tars_answer(answer)
         plan(answer)
 
 
@@ -143,41 +145,49 @@ def test_whatever_is_said_is_read_or_refused(answer: str) -> None:
     [
         pytest.param(
             "Thought: go\nAction: click(start_box='<|box_start|>(197,525)<|box_end|>')",
-            Move("click", {}, (197, 525), None),
+            ModelAction("click", {}, (197, 525), None),
             id="marks",
         ),
         pytest.param(
-            "Action: click(start_box='[100, 200, 300, 400]')", Move("click", {}, (200, 300), None), id="box-of-four"
+            "Action: click(start_box='[100, 200, 300, 400]')",
+            ModelAction("click", {}, (200, 300), None),
+            id="box-of-four",
         ),
         pytest.param(
-            "Action: click(start_box='<bbox>100 200 300 400</bbox>')", Move("click", {}, (200, 300), None), id="bbox"
+            "Action: click(start_box='<bbox>100 200 300 400</bbox>')",
+            ModelAction("click", {}, (200, 300), None),
+            id="bbox",
         ),
         pytest.param(
             "Action: type(content='it's (almost) done')",
-            Move("type", {"content": "it's (almost) done"}, None, None),
+            ModelAction("type", {"content": "it's (almost) done"}, None, None),
             id="quotes-that-are-not-escaped",
         ),
         pytest.param(
-            'Action: type(content="say \\"hi\\"\\n")', Move("type", {"content": 'say "hi"\n'}, None, None), id="double"
+            'Action: type(content="say \\"hi\\"\\n")',
+            ModelAction("type", {"content": 'say "hi"\n'}, None, None),
+            id="double",
         ),
         pytest.param(
-            "Action: type(content='a\nb')", Move("type", {"content": "a\nb"}, None, None), id="a-real-new-line"
+            "Action: type(content='a\nb')", ModelAction("type", {"content": "a\nb"}, None, None), id="a-real-new-line"
         ),
-        pytest.param("Action:\nwait()", Move("wait", {}, None, None), id="on-its-own-line"),
+        pytest.param("Action:\nwait()", ModelAction("wait", {}, None, None), id="on-its-own-line"),
         pytest.param(
             "```\nThought: x\nAction: hotkey(key='ctrl c')\n```",
-            Move("hotkey", {"key": "ctrl c"}, None, None),
+            ModelAction("hotkey", {"key": "ctrl c"}, None, None),
             id="fenced",
         ),
-        pytest.param("Action: wait\nAction: wait( )", Move("wait", {}, None, None), id="the-last-one-counts"),
+        pytest.param("Action: wait\nAction: wait( )", ModelAction("wait", {}, None, None), id="the-last-one-counts"),
     ],
 )
-def test_what_models_really_write_is_read(answer: str, move: Move) -> None:
-    assert read(answer).moves == (move,)
+def test_what_models_really_write_is_read(answer: str, move: ModelAction) -> None:
+    assert parse_tars_answer(answer).moves == (move,)
 
 
 def test_of_a_reflection_and_a_summary_the_summary_is_the_thought() -> None:
-    assert read("Reflection: went wrong.\nAction_Summary: try again\nAction: wait()").thought == "try again"
+    assert (
+        parse_tars_answer("Reflection: went wrong.\nAction_Summary: try again\nAction: wait()").thought == "try again"
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,8 +201,8 @@ def test_of_a_reflection_and_a_summary_the_summary_is_the_thought() -> None:
     ],
 )
 def test_what_is_no_action_is_refused(answer: str) -> None:
-    with pytest.raises(Unreadable):
-        read(answer)
+    with pytest.raises(UnreadableAnswer):
+        parse_tars_answer(answer)
 
 
 # Version 2
@@ -227,7 +237,7 @@ def test_the_functions_of_version_2_are_those_that_the_vendors_package_reads(
         called("type", content=typed),
     )
     theirs = parse_xml_action_v2(said, SCHEMAS)
-    ours = read(said)
+    ours = parse_tars_answer(said)
     assert ours.thought == "now"
     assert [move.verb for move in ours.moves] == [each["function"] for each in theirs]
     assert [(move.start, move.end) for move in ours.moves[:3]] == [(at, None), (at, to), (at, None)]
@@ -255,20 +265,20 @@ def test_functions_become_calls(said: str, calls: list[dict[str, Any]]) -> None:
 
 
 def test_a_text_that_looks_like_a_function_is_typed() -> None:
-    (move,) = read("Action: type(content='<function=click></function>')").moves
-    assert move == Move("type", {"content": "<function=click></function>"}, None, None)
+    (move,) = parse_tars_answer("Action: type(content='<function=click></function>')").moves
+    assert move == ModelAction("type", {"content": "<function=click></function>"}, None, None)
 
 
 def test_a_function_call_that_is_cut_is_refused() -> None:
-    with pytest.raises(Unreadable, match="not whole"):
-        read("<gui_think>x</gui_think><seed:tool_call><function=click><parameter=point><point>1")
+    with pytest.raises(UnreadableAnswer, match="not whole"):
+        parse_tars_answer("<gui_think>x</gui_think><seed:tool_call><function=click><parameter=point><point>1")
 
 
 # From actions to calls
 
 
 def plan(answer: str) -> Plan:
-    return plan_of(answer, lambda x, y: TO_1000.point(x, y, Size(1000, 500)))
+    return build_plan(answer, lambda x, y: TO_1000.point(x, y, Size(1000, 500)))
 
 
 SAID: Sequence[tuple[str, Any]] = [
@@ -310,7 +320,9 @@ def test_the_end_is_told_and_so_is_that_a_person_is_wanted() -> None:
     assert (finished.done, finished.text, finished.actions) == (True, "It is saved.", ())
     (asks,) = plan("Thought: Which of the two files?\nAction: call_user()").actions
     assert (asks.tool, dict(asks.args)) == ("ask_user", {"questions": [{"question": "Which of the two files?"}]})
-    told = told_after(Turn(Plan((asks,)), (ToolResult({"status": "success", "answers": [{"answer": "the first"}]}),)))
+    told = describe_outcome(
+        Turn(Plan((asks,)), (ToolResult({"status": "success", "answers": [{"answer": "the first"}]}),))
+    )
     assert told == "The user answers: the first"
     # What is done last is looked at before it is believed.
     assert not plan("Action: click(start_box='(1,1)')\n\nfinished(content='x')").done
@@ -335,11 +347,11 @@ def test_an_action_that_there_is_not_is_told_and_not_tried() -> None:
     ],
 )
 def test_what_cannot_be_carried_out_is_refused(said: str) -> None:
-    with pytest.raises((Unreadable, OutOfRange)):
+    with pytest.raises((UnreadableAnswer, OutOfRange)):
         plan(f"Action: {said}")
 
 
 @pytest.mark.parametrize("said", ["<function=a>" * 8_000, "<function=click>" + "<parameter=a>" * 7_000 + "</function>"])
 def test_marks_that_are_never_closed_are_looked_for_once(said: str) -> None:
-    with suppress(Unreadable):
-        assert read(said).moves == (Move("click", {}, None, None),)
+    with suppress(UnreadableAnswer):
+        assert parse_tars_answer(said).moves == (ModelAction("click", {}, None, None),)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail_workflows.entries import Entry, entries, named
+from handrail_workflows.desktop_entries import DesktopEntry, find_entries, read_all_entries
 
 from .conftest import Agent
 
@@ -38,7 +38,7 @@ Exec=env BAMF_DESKTOP_FILE_HINT=/var/lib/snapd/desktop/applications/notes_notes.
 X-SnapInstanceName=notes
 """
 
-Write = Callable[..., list[Entry]]
+Write = Callable[..., list[DesktopEntry]]
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def write(tmp_path: Path, environment: dict[str, str]) -> Write:
     """Writes one entry and gives those that are found."""
 
-    def put(text: str, id: str = "one", folder: str = "shared/applications") -> list[Entry]:
+    def put(text: str, id: str = "one", folder: str = "shared/applications") -> list[DesktopEntry]:
         path = tmp_path / folder / f"{id}.desktop"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text if text.startswith("[") else f"[Desktop Entry]\nType=Application\nName=One\n{text}\n")
-        return entries(environment)
+        return read_all_entries(environment)
 
     return put
 
@@ -110,8 +110,8 @@ def test_a_sandbox_is_told_which_words_are_files(write: Write, tmp_path: Path) -
 )
 def test_a_sandboxed_program_has_the_name_of_what_runs_inside(write: Write, name: str) -> None:
     found = write(GIMP, "org.gimp.GIMP", "data/flatpak/exports/share/applications")
-    assert [entry.id for entry in named(found, name)] == ["org.gimp.GIMP"]
-    assert named(found, "flatpak") == []
+    assert [entry.id for entry in find_entries(found, name)] == ["org.gimp.GIMP"]
+    assert find_entries(found, "flatpak") == []
 
 
 def test_what_is_hidden_or_for_another_desktop_is_found_by_its_whole_name_only(write: Write) -> None:
@@ -120,17 +120,17 @@ def test_what_is_hidden_or_for_another_desktop_is_found_by_its_whole_name_only(w
     write("Exec=true\nNoDisplay=true\nName=Secret Settings", "secret")
     write("Exec=true\nOnlyShowIn=GNOME;\nName=Settings", "gnome-settings")
     found = write("Exec=true\nOnlyShowIn=GNOME;XFCE;\nName=Settings", "xfce-settings")
-    assert named(found, "gone") == []
-    assert [entry.id for entry in named(found, "settings")] == ["xfce-settings"]
-    assert named(found, "secret sett") == []
-    assert [entry.id for entry in named(found, "secret settings")] == ["secret"]
-    assert [entry.id for entry in named(found, "gnome-settings")] == ["gnome-settings"]
+    assert find_entries(found, "gone") == []
+    assert [entry.id for entry in find_entries(found, "settings")] == ["xfce-settings"]
+    assert find_entries(found, "secret sett") == []
+    assert [entry.id for entry in find_entries(found, "secret settings")] == ["secret"]
+    assert [entry.id for entry in find_entries(found, "gnome-settings")] == ["gnome-settings"]
 
 
 def test_of_two_that_fit_the_one_that_can_be_started_is_taken(write: Write) -> None:
     write("Exec=true\nTryExec=no-such-program", "old")
     found = write("Exec=true", "new")
-    assert [entry.id for entry in named(found, "one")] == ["new"]
+    assert [entry.id for entry in find_entries(found, "one")] == ["new"]
 
 
 def test_a_program_that_only_the_bus_starts_is_started_by_it(write: Write) -> None:
@@ -156,8 +156,8 @@ def test_actions_are_found_by_their_names(write: Write) -> None:
     action = "[Desktop Action private]\nName=New Private Window\nName[tr]=Gizli Pencere Aç\nExec=browser --private %u\n"
     found = write(f"[Desktop Entry]\nType=Application\nName=Browser\nExec=browser\nActions=private;gone;\n{action}")
     for name in ("new private window", "GİZLİ PENCERE AÇ", "one:private"):
-        assert [entry.command.argv() for entry in named(found, name)] == [["browser", "--private"]]
-    assert [entry.command.argv() for entry in named(found, "browser")] == [["browser"]]
+        assert [entry.command.argv() for entry in find_entries(found, name)] == [["browser", "--private"]]
+    assert [entry.command.argv() for entry in find_entries(found, "browser")] == [["browser"]]
 
 
 async def export(agent: Agent, **variables: str) -> None:

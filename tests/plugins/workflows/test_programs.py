@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from handrail import Rect
-from handrail_workflows.forms import field_of
-from handrail_workflows.windows import Part
+from handrail_workflows.forms import find_field
+from handrail_workflows.windows import UiElement
 
 from .conftest import QT_EDITOR, Agent
 
@@ -223,13 +223,13 @@ async def test_where_nothing_is_told_of_a_window_that_is_said_and_not_that_its_p
 def test_a_field_without_a_name_is_the_one_behind_its_label(label: str, places: list[int]) -> None:
     """Two labels, each with its field behind it: that of the other label is as near."""
     shown = [
-        Part(f"e{at}", role, name, "", frozenset(), "", frozenset(), Rect(x, 10, 80, 20))
+        UiElement(f"e{at}", role, name, "", frozenset(), "", frozenset(), Rect(x, 10, 80, 20))
         for at, (role, name, x) in enumerate(
             zip(["label", "text"] * 2, [label, "", label * 2, ""], places, strict=True)
         )
     ]
-    assert field_of(shown, label).id == "e1"
-    assert field_of(shown, label * 2).id == "e3"
+    assert find_field(shown, label).id == "e1"
+    assert find_field(shown, label * 2).id == "e3"
 
 
 async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_ends(agent: Agent, folder: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Approval, Choice, Session
-from handrail_workflows.preferences import commands_for, same
+from handrail_workflows.settings import build_commands, is_same_value
 
 from .conftest import ADVANCED
 
@@ -241,13 +241,15 @@ async def test_a_setting_is_changed_and_read_back(session: Session, tmp_path: Pa
     ],
 )
 def test_a_setting_reads_back_as_it_is_meant(after: str, value: str) -> None:
-    assert same(after, value)
-    assert not same(after, "other")
+    assert is_same_value(after, value)
+    assert not is_same_value(after, "other")
 
 
 def test_nothing_in_a_setting_is_read_by_the_shell() -> None:
-    assert commands_for("darwin", "com.apple.dock $(id)", "a b").change == "defaults write com.apple.dock '$(id)' 'a b'"
-    registry = commands_for("win32", "HKCU\\Control Panel\\Desktop\\Wallpaper", "C:\\a b.png")
+    assert (
+        build_commands("darwin", "com.apple.dock $(id)", "a b").change == "defaults write com.apple.dock '$(id)' 'a b'"
+    )
+    registry = build_commands("win32", "HKCU\\Control Panel\\Desktop\\Wallpaper", "C:\\a b.png")
     assert registry.change == "reg add 'HKCU\\Control Panel\\Desktop' //v Wallpaper //d 'C:\\a b.png' //f"
 
 

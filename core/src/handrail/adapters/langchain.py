@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, ToolException
 
-from handrail.results.telling import Shown, told
+from handrail.sanitize.model_output import ShownMedia, build_model_output
 from handrail.session import Session
 from handrail.tools.declarations import declare
-from handrail.tools.families import family_of
+from handrail.tools.model_families import family_of
 
 
 async def tools(session: Session, *, model: str | None = None) -> list[BaseTool]:
@@ -36,13 +36,13 @@ class SessionTool(BaseTool):
 
     async def _arun(self, **arguments: Any) -> tuple[list[dict[str, Any]], Any]:
         result = await self.session.call(self.name, arguments)
-        said = await told(result, self.session.artifacts)
+        said = await build_model_output(result, self.session.artifacts)
         if not result.ok:
             raise ToolException(said.text)
-        return [{"type": "text", "text": said.text}, *map(_block, said.media)], result
+        return [{"type": "text", "text": said.text}, *map(_build_content_block, said.media)], result
 
 
-def _block(shown: Shown) -> dict[str, Any]:
+def _build_content_block(shown: ShownMedia) -> dict[str, Any]:
     return {
         "type": "file" if shown.type == "document" else shown.type,
         "base64": base64.b64encode(shown.data).decode("ascii"),

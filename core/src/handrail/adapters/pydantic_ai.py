@@ -7,14 +7,14 @@ from typing import Any
 from pydantic_ai import AbstractToolset, BinaryContent, RunContext, ToolDefinition, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from handrail.results.telling import told
+from handrail.api.tool import Tool
+from handrail.sanitize.model_output import build_model_output
 from handrail.session import Session
-from handrail.tools.contract import Tool
 from handrail.tools.declarations import declare
-from handrail.tools.families import family_of
+from handrail.tools.model_families import family_of
 
 # The session checks arguments itself, and says what is wrong in its result.
-ANYTHING = SchemaValidator(core_schema.any_schema())
+ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())
 
 
 class HandrailToolset(AbstractToolset[Any]):
@@ -47,13 +47,13 @@ class HandrailToolset(AbstractToolset[Any]):
             parameters_json_schema=said["inputSchema"],
             sequential=not tool.read_only,
         )
-        return ToolsetTool(toolset=self, tool_def=definition, max_retries=0, args_validator=ANYTHING)
+        return ToolsetTool(toolset=self, tool_def=definition, max_retries=0, args_validator=ANY_VALIDATOR)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """The result as text, with its pictures and other media beside it."""
         result = await self._session.call(name, tool_args, call_id=ctx.tool_call_id)
-        said = await told(result, self._session.artifacts)
+        said = await build_model_output(result, self._session.artifacts)
         media = [BinaryContent(shown.data, media_type=shown.mime_type) for shown in said.media]
         return [said.text, *media] if media else said.text

@@ -15,101 +15,109 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field
 from pydantic_core import from_json
 
-from handrail.artifacts.paging import BLOCK
-from handrail.artifacts.queries import query
-from handrail.artifacts.store import Json, JsonLines
+from handrail.artifacts.line_paging import BLOCK_BYTES
+from handrail.artifacts.queries import artifact_query
+from handrail.artifacts.store import JsonArtifact, JsonLinesArtifact
 from handrail.errors import InvalidArguments, NotFound, OutOfRange
-from handrail.plain import is_list, is_mapping, is_object
+from handrail.json_types import is_list, is_mapping, is_object
 
 # Bytes of a JSON value that are taken into memory; JSON lines are read one at a time.
-LARGEST = 32 * 2**20
+MAX_JSON_BYTES = 32 * 2**20
 # Items of an array that are looked at for the keys they have.
-LOOKED_AT = 1_000
-MOST = 1_000
+MAX_SAMPLED_ITEMS = 1_000
+MAX_ITEMS = 1_000
 
-_STEP = re.compile(r"\.?([^.\[\]\"']+)|\[(-?\d+)\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\['([^']*)'\]|\.?\"((?:[^\"\\]|\\.)*)\"")
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_PATH_STEP = re.compile(
+    r"\.?([^.\[\]\"']+)|\[(-?\d+)\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\['([^']*)'\]|\.?\"((?:[^\"\\]|\\.)*)\""
+)
+_JSON_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
-Key = str | int
-Path = Annotated[str, Field(max_length=1_000, description="Where: users[0].name; the whole when left out.")]
-Keys = Annotated[list[str], Field(min_length=1, max_length=50, description="Paths in each item.")]
-Start = Annotated[int, Field(ge=0, description="The first item, from 0.")]
-Most = Annotated[int, Field(ge=1, le=MOST, description="At most so many items.")]
-Is = Literal["equals", "not_equals", "contains", "greater", "less", "exists"]
-Wanted = Annotated[str | int | float | bool | None, Field(description="The value to compare with.")]
+PathKey = str | int
+JsonPathArg = Annotated[str, Field(max_length=1_000, description="Where: users[0].name; the whole when left out.")]
+KeysArg = Annotated[list[str], Field(min_length=1, max_length=50, description="Paths in each item.")]
+StartIndexArg = Annotated[int, Field(ge=0, description="The first item, from 0.")]
+MaxItemsArg = Annotated[int, Field(ge=1, le=MAX_ITEMS, description="At most so many items.")]
+ComparisonName = Literal["equals", "not_equals", "contains", "greater", "less", "exists"]
+ComparedValueArg = Annotated[str | int | float | bool | None, Field(description="The value to compare with.")]
 
 
-@query("JSON value")
-def artifact_json_get(artifact: Json, path: Path = "") -> dict[str, Any]:
+@artifact_query("JSON value")
+def artifact_json_get(artifact: JsonArtifact, path: JsonPathArg = "") -> dict[str, Any]:
     """One value of a JSON artifact. Returns value, or, of one too large to show, its type, length and the beginning of its text as content."""
-    return _told(_at(artifact, path), artifact.limit)
+    return _format_value(_resolve_path(artifact, path), artifact.limit)
 
 
-@query("JSON keys")
-def artifact_json_keys(artifact: Json, path: Path = "") -> dict[str, Any]:
+@artifact_query("JSON keys")
+def artifact_json_keys(artifact: JsonArtifact, path: JsonPathArg = "") -> dict[str, Any]:
     """The keys of an object, or of the objects in an array (of its first 1,000 items). Returns keys with the type of each value."""
-    value = _at(artifact, path)
+    value = _resolve_path(artifact, path)
     if is_mapping(value):
-        return _keys([value], artifact.limit)
-    items = cast("Iterable[Mapping[str, Any]]", islice(_items(value, path), LOOKED_AT))
+        return _summarize_keys([value], artifact.limit)
+    items = cast("Iterable[Mapping[str, Any]]", islice(_require_array(value, path), MAX_SAMPLED_ITEMS))
     objects = [item for item in items if isinstance(item, dict)]
-    return {**_keys(objects, artifact.limit), "of_items": len(objects)}
+    return {**_summarize_keys(objects, artifact.limit), "of_items": len(objects)}
 
 
-@query("JSON length")
-def artifact_json_length(artifact: Json, path: Path = "") -> dict[str, Any]:
+@artifact_query("JSON length")
+def artifact_json_length(artifact: JsonArtifact, path: JsonPathArg = "") -> dict[str, Any]:
     """How many items an array has, keys an object, characters a text. Returns type and length."""
-    value = _at(artifact, path)
-    if isinstance(value, _Lines):
+    value = _resolve_path(artifact, path)
+    if isinstance(value, _JsonLineValues):
         return {"type": "array", "length": sum(1 for _ in value)}
     if not isinstance(value, str | list | dict):
-        raise InvalidArguments(f"the value at {path!r} is {_type(value)}, which has no length")
-    return {"type": _type(value), "length": len(cast("Sequence[Any]", value))}
+        raise InvalidArguments(f"the value at {path!r} is {_type_name(value)}, which has no length")
+    return {"type": _type_name(value), "length": len(cast("Sequence[Any]", value))}
 
 
-@query("Items of JSON that fit")
+@artifact_query("Items of JSON that fit")
 def artifact_json_filter(
-    artifact: Json,
+    artifact: JsonArtifact,
     key: Annotated[str, Field(description="Path in each item; empty for the item itself.")],
-    is_: Annotated[Is, Field(alias="is", description="How to compare.")] = "equals",
-    value: Wanted = None,
-    path: Path = "",
-    start: Start = 0,
-    max_items: Most = 100,
+    is_: Annotated[ComparisonName, Field(alias="is", description="How to compare.")] = "equals",
+    value: ComparedValueArg = None,
+    path: JsonPathArg = "",
+    start: StartIndexArg = 0,
+    max_items: MaxItemsArg = 100,
 ) -> dict[str, Any]:
     """The items of an array for which a key compares as wanted. Returns items, each with its index, and next_start when there are more."""
-    steps = _steps(key)
-    fits = COMPARED[is_]
+    steps = _parse_path(key)
+    fits = COMPARISON_FUNCTIONS[is_]
     chosen = (
         {"index": index, "value": item}
-        for index, item in enumerate(_items(_at(artifact, path), path))
-        if index >= start and fits(_below(item, steps), value)
+        for index, item in enumerate(_require_array(_resolve_path(artifact, path), path))
+        if index >= start and fits(_get_at_keys(item, steps), value)
     )
-    return _listed(chosen, max_items, artifact.limit)
+    return _paginate_items(chosen, max_items, artifact.limit)
 
 
-@query("Slice of JSON")
-def artifact_json_slice(artifact: Json, start: Start = 0, max_items: Most = 20, path: Path = "") -> dict[str, Any]:
+@artifact_query("Slice of JSON")
+def artifact_json_slice(
+    artifact: JsonArtifact, start: StartIndexArg = 0, max_items: MaxItemsArg = 20, path: JsonPathArg = ""
+) -> dict[str, Any]:
     """Items of an array, one after another. Returns items, each with its index, and next_start when there are more."""
-    items = enumerate(_items(_at(artifact, path), path))
-    return _listed(({"index": i, "value": item} for i, item in items if i >= start), max_items, artifact.limit)
+    items = enumerate(_require_array(_resolve_path(artifact, path), path))
+    return _paginate_items(({"index": i, "value": item} for i, item in items if i >= start), max_items, artifact.limit)
 
 
-@query("Columns of JSON")
+@artifact_query("Columns of JSON")
 def artifact_json_pluck(
-    artifact: Json, keys: Keys, path: Path = "", start: Start = 0, max_items: Most = 100
+    artifact: JsonArtifact,
+    keys: KeysArg,
+    path: JsonPathArg = "",
+    start: StartIndexArg = 0,
+    max_items: MaxItemsArg = 100,
 ) -> dict[str, Any]:
     """Some keys of every item of an array, as a table. Returns items, each with its index, and next_start when there are more."""
-    columns = {key: _steps(key) for key in keys}
+    columns = {key: _parse_path(key) for key in keys}
     plucked = (
-        {"index": index, "value": {key: _or_none(_below(item, steps)) for key, steps in columns.items()}}
-        for index, item in enumerate(_items(_at(artifact, path), path))
+        {"index": index, "value": {key: _or_none(_get_at_keys(item, steps)) for key, steps in columns.items()}}
+        for index, item in enumerate(_require_array(_resolve_path(artifact, path), path))
         if index >= start
     )
-    return _listed(plucked, max_items, artifact.limit)
+    return _paginate_items(plucked, max_items, artifact.limit)
 
 
-QUERIES = (
+JSON_QUERIES = (
     artifact_json_get,
     artifact_json_keys,
     artifact_json_length,
@@ -119,64 +127,66 @@ QUERIES = (
 )
 
 
-class _Missing:
+class _MissingType:
     """No value at all."""
 
 
-MISSING = _Missing()
+MISSING_VALUE = _MissingType()
 
 
-class _Lines:
+class _JsonLineValues:
     """The values of JSON lines, read one at a time."""
 
-    def __init__(self, artifact: JsonLines) -> None:
+    def __init__(self, artifact: JsonLinesArtifact) -> None:
         self._artifact = artifact
 
     def __iter__(self) -> Iterator[Any]:
-        for number, line in enumerate(_raw_lines(self._artifact), 1):
+        for number, line in enumerate(_iter_raw_lines(self._artifact), 1):
             if line.strip():
-                yield _parsed(line, f"line {number}")
+                yield _parse_json(line, f"line {number}")
 
 
-def _raw_lines(artifact: JsonLines) -> Iterator[bytes]:
+def _iter_raw_lines(artifact: JsonLinesArtifact) -> Iterator[bytes]:
     rest = b""
     with artifact.open() as file:
-        while data := file.read(BLOCK):
+        while data := file.read(BLOCK_BYTES):
             artifact.checkpoint()
             *lines, rest = (rest + data).split(b"\n")
             yield from lines
-            if len(rest) > LARGEST:
-                raise OutOfRange(f"a line of {artifact.id} is longer than {LARGEST} bytes", hint="use artifact_lines")
+            if len(rest) > MAX_JSON_BYTES:
+                raise OutOfRange(
+                    f"a line of {artifact.id} is longer than {MAX_JSON_BYTES} bytes", hint="use artifact_lines"
+                )
     if rest:
         yield rest
 
 
-def _whole(artifact: Json) -> Any:
-    if isinstance(artifact, JsonLines):
-        return _Lines(artifact)
-    if (size := artifact.size) > LARGEST:
+def _load_document(artifact: JsonArtifact) -> Any:
+    if isinstance(artifact, JsonLinesArtifact):
+        return _JsonLineValues(artifact)
+    if (size := artifact.size) > MAX_JSON_BYTES:
         raise OutOfRange(
-            f"{artifact.id} has {size} bytes, and JSON up to {LARGEST} bytes is taken apart",
+            f"{artifact.id} has {size} bytes, and JSON up to {MAX_JSON_BYTES} bytes is taken apart",
             hint="use artifact_grep and artifact_lines, or let a program like jq make a smaller one of it",
         )
     with artifact.open() as file:
-        return _parsed(file.readall(), artifact.id)
+        return _parse_json(file.readall(), artifact.id)
 
 
-def _parsed(data: bytes, what: str) -> Any:
+def _parse_json(data: bytes, what: str) -> Any:
     try:
         return from_json(data.removeprefix(b"\xef\xbb\xbf"), cache_strings="keys")
     except ValueError as exc:
         raise NotFound(f"{what} is not JSON: {exc}", hint="use artifact_grep and artifact_lines") from exc
 
 
-def _steps(path: str) -> list[Key]:
+def _parse_path(path: str) -> list[PathKey]:
     """A path as keys and indexes. Raises `InvalidArguments`."""
     rest = path.strip().removeprefix("$")
-    steps: list[Key] = []
+    steps: list[PathKey] = []
     at = 0
     while at < len(rest):
-        step = _STEP.match(rest, at)
+        step = _PATH_STEP.match(rest, at)
         if step is None:
             raise InvalidArguments(
                 f"the path {path!r} cannot be read from {rest[at:][:40]!r} on",
@@ -191,50 +201,50 @@ def _steps(path: str) -> list[Key]:
     return steps
 
 
-def _below(value: Any, steps: Sequence[Key]) -> Any:
-    """The value under the keys; `MISSING` where there is none."""
+def _get_at_keys(value: Any, steps: Sequence[PathKey]) -> Any:
+    """The value under the keys; `MISSING_VALUE` where there is none."""
     for step in steps:
         if is_object(value):
-            value = value.get(str(step), MISSING)
-        elif is_list(value) and (index := _index(step)) is not None:
-            value = value[index] if -len(value) <= index < len(value) else MISSING
+            value = value.get(str(step), MISSING_VALUE)
+        elif is_list(value) and (index := _parse_index(step)) is not None:
+            value = value[index] if -len(value) <= index < len(value) else MISSING_VALUE
         else:
-            return MISSING
+            return MISSING_VALUE
     return value
 
 
-def _index(step: Key) -> int | None:
+def _parse_index(step: PathKey) -> int | None:
     return step if isinstance(step, int) else int(step) if step.isdecimal() else None
 
 
-def _at(artifact: Json, path: str) -> Any:
+def _resolve_path(artifact: JsonArtifact, path: str) -> Any:
     """The value at the path. `NotFound` says how far the path leads."""
-    steps, value = _steps(path), _whole(artifact)
-    if isinstance(value, _Lines) and steps:
-        index = _index(steps[0])
+    steps, value = _parse_path(path), _load_document(artifact)
+    if isinstance(value, _JsonLineValues) and steps:
+        index = _parse_index(steps[0])
         if index is None or index < 0:
             raise NotFound(f"there is nothing at {path!r}", hint="JSON lines are an array: begin with [0]")
-        value = next(islice(iter(value), index, None), MISSING)
+        value = next(islice(iter(value), index, None), MISSING_VALUE)
         steps = steps[1:]
-    found = _below(value, steps)
-    if found is not MISSING:
+    found = _get_at_keys(value, steps)
+    if found is not MISSING_VALUE:
         return found
-    good = next(n for n in range(len(steps), -1, -1) if n == 0 or _below(value, steps[:n]) is not MISSING)
-    there = _below(value, steps[:good])
+    good = next(n for n in range(len(steps), -1, -1) if n == 0 or _get_at_keys(value, steps[:n]) is not MISSING_VALUE)
+    there = _get_at_keys(value, steps[:good])
     known = list(there)[:20] if is_object(there) else []
     raise NotFound(
-        f"there is nothing at {path!r}: {steps[good] if good < len(steps) else path!r} is not in {_type(there)}",
+        f"there is nothing at {path!r}: {steps[good] if good < len(steps) else path!r} is not in {_type_name(there)}",
         hint=f"it has the keys {', '.join(known)}" if known else "see artifact_json_keys and artifact_json_length",
     )
 
 
-def _items(value: Any, path: str) -> Iterable[Any]:
-    if isinstance(value, list | _Lines):
+def _require_array(value: Any, path: str) -> Iterable[Any]:
+    if isinstance(value, list | _JsonLineValues):
         return cast("Iterable[Any]", value)
-    raise InvalidArguments(f"the value at {path!r} is {_type(value)}, not an array")
+    raise InvalidArguments(f"the value at {path!r} is {_type_name(value)}, not an array")
 
 
-def _type(value: Any) -> str:
+def _type_name(value: Any) -> str:
     match value:
         case None:
             return "null"
@@ -244,7 +254,7 @@ def _type(value: Any) -> str:
             return "number"
         case str():
             return "text"
-        case list() | _Lines():
+        case list() | _JsonLineValues():
             return "array"
         case dict():
             return "object"
@@ -252,71 +262,71 @@ def _type(value: Any) -> str:
             return "nothing"
 
 
-def _told(value: Any, limit: int) -> dict[str, Any]:
-    if isinstance(value, _Lines):
+def _format_value(value: Any, limit: int) -> dict[str, Any]:
+    if isinstance(value, _JsonLineValues):
         value = list(islice(iter(value), 20))
         return {
-            **_told(value, limit),
+            **_format_value(value, limit),
             "type": "array",
             "note": "These are the first of JSON lines; artifact_json_slice shows others.",
         }
-    text = _ENCODER.encode(value)
+    text = _JSON_ENCODER.encode(value)
     if len(text.encode("utf-8", "replace")) <= limit:
         return {"value": value, "truncated": False}
-    told: dict[str, Any] = {"type": _type(value), "content": text[: limit // 4], "truncated": True}
+    told: dict[str, Any] = {"type": _type_name(value), "content": text[: limit // 4], "truncated": True}
     if isinstance(value, str | list | dict):
         told["length"] = len(cast("Sequence[Any]", value))
     return told
 
 
-def _keys(objects: Sequence[Mapping[str, Any]], limit: int) -> dict[str, Any]:
+def _summarize_keys(objects: Sequence[Mapping[str, Any]], limit: int) -> dict[str, Any]:
     types: dict[str, list[str]] = {}
     for each in objects:
         for key, value in each.items():
             known = types.setdefault(key, [])
-            if _type(value) not in known:
-                known.append(_type(value))
+            if _type_name(value) not in known:
+                known.append(_type_name(value))
     keys = [{"key": key, "type": " or ".join(known)} for key, known in types.items()]
-    shown = list(_within(keys, limit))
+    shown = list(_take_within_limit(keys, limit))
     return {"keys": shown, "count": len(keys), "truncated": len(shown) < len(keys)}
 
 
-def _listed(items: Iterator[dict[str, Any]], most: int, limit: int) -> dict[str, Any]:
+def _paginate_items(items: Iterator[dict[str, Any]], most: int, limit: int) -> dict[str, Any]:
     found = list(islice(items, most + 1))
-    shown = list(_within(found[:most], limit))
+    shown = list(_take_within_limit(found[:most], limit))
     result: dict[str, Any] = {"items": shown, "truncated": len(shown) < len(found)}
     if found and not shown:
         first = found[0]
-        result["items"] = shown = [{"index": first["index"], **_told(first["value"], limit)}]
+        result["items"] = shown = [{"index": first["index"], **_format_value(first["value"], limit)}]
         result["truncated"] = True
     if len(shown) < len(found):
         result["next_start"] = found[len(shown)]["index"]
     return result
 
 
-def _within(items: Iterable[dict[str, Any]], limit: int) -> Iterator[dict[str, Any]]:
+def _take_within_limit(items: Iterable[dict[str, Any]], limit: int) -> Iterator[dict[str, Any]]:
     room = limit
     for item in items:
-        room -= len(_ENCODER.encode(item).encode("utf-8", "replace")) + 1
+        room -= len(_JSON_ENCODER.encode(item).encode("utf-8", "replace")) + 1
         if room < 0:
             return
         yield item
 
 
 def _or_none(value: Any) -> Any:
-    return None if value is MISSING else value
+    return None if value is MISSING_VALUE else value
 
 
-def _contains(found: Any, wanted: Any) -> bool:
+def _is_containing(found: Any, wanted: Any) -> bool:
     if isinstance(found, str):
         return str(wanted).casefold() in found.casefold()
     return isinstance(found, list | dict) and wanted in found
 
 
-def _ordered(by: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+def _make_ordering(by: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def compare(found: Any, wanted: Any) -> bool:
         if _is_number(found) and isinstance(wanted, str):
-            wanted = _number(wanted)
+            wanted = _parse_number(wanted)
         texts = isinstance(found, str) and isinstance(wanted, str)
         return (texts or (_is_number(found) and _is_number(wanted))) and by(found, wanted)
 
@@ -327,24 +337,24 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _equal(found: Any, wanted: Any) -> bool:
+def _is_equal(found: Any, wanted: Any) -> bool:
     if isinstance(found, bool) is not isinstance(wanted, bool):
         return False
-    return found is not MISSING and found == wanted
+    return found is not MISSING_VALUE and found == wanted
 
 
-COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
-    "equals": _equal,
-    "not_equals": lambda found, wanted: not _equal(found, wanted),
-    "contains": _contains,
-    "greater": _ordered(operator.gt),
-    "less": _ordered(operator.lt),
-    "exists": lambda found, wanted: found is not MISSING,
+COMPARISON_FUNCTIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "equals": _is_equal,
+    "not_equals": lambda found, wanted: not _is_equal(found, wanted),
+    "contains": _is_containing,
+    "greater": _make_ordering(operator.gt),
+    "less": _make_ordering(operator.lt),
+    "exists": lambda found, wanted: found is not MISSING_VALUE,
 }

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
 import anyio
 from pydantic import BaseModel, WithJsonSchema, create_model
 
+from handrail.api import schema
+from handrail.api.tool import Read, Tool
 from handrail.artifacts.store import Artifact
 from handrail.errors import NotFound, PluginError
-from handrail.tools import schema
-from handrail.tools.contract import Read, Tool
 
 if TYPE_CHECKING:
-    from handrail.calls.context import ToolContext
+    from handrail.api.context import ToolContext
 
 TIMEOUT_S = 120.0
-HANDLE = "artifact"
+HANDLE_ARGUMENT = "artifact"
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
-    """What can be asked of artifacts of the class `fits`: made by `query`."""
+class ArtifactQuery:
+    """What can be asked of artifacts of the class `fits`: made by `artifact_query`."""
 
     name: str
     title: str
@@ -51,12 +51,12 @@ class Query:
         fields: dict[str, Any] = {name: (info.annotation, info) for name, info in model.model_fields.items()}
         params = cast(
             "type[BaseModel]",
-            create_model(model.__name__, __base__=schema.Arguments, **{HANDLE: handle, **fields}),
+            create_model(model.__name__, __base__=schema.BaseArguments, **{HANDLE_ARGUMENT: handle, **fields}),
         )
 
         async def run(params: BaseModel, context: ToolContext) -> Mapping[str, Any]:
             given = {renamed.get(name, name): value for name, value in params.__dict__.items()}
-            held = context.artifacts.get(given.pop(HANDLE))
+            held = context.artifacts.get(given.pop(HANDLE_ARGUMENT))
             if held is None:
                 raise NotFound("the artifact is not there any more")
             reader = held.reader()
@@ -73,15 +73,15 @@ class Query:
             params=params,
             handler=run,
             layer="artifact",
-            effects=[Read("artifact", arg=HANDLE)],
+            effects=[Read("artifact", arg=HANDLE_ARGUMENT)],
             timeout=TIMEOUT_S,
         )
 
 
-def query(title: str) -> Callable[[Callable[..., Mapping[str, Any]]], Query]:
-    """Make a `Query` of a function whose first parameter is an artifact of the class that fits; its docstring is the description."""
+def artifact_query(title: str) -> Callable[[Callable[..., Mapping[str, Any]]], ArtifactQuery]:
+    """Make a `ArtifactQuery` of a function whose first parameter is an artifact of the class that fits; its docstring is the description."""
 
-    def make(function: Callable[..., Mapping[str, Any]]) -> Query:
+    def make(function: Callable[..., Mapping[str, Any]]) -> ArtifactQuery:
         hints = get_type_hints(function)
         fits = next(iter(hints.values()), None)
         if not (isinstance(fits, type) and issubclass(fits, Artifact)):
@@ -89,6 +89,6 @@ def query(title: str) -> Callable[[Callable[..., Mapping[str, Any]]], Query]:
                 f"the query {function.__name__!r} takes no artifact",
                 hint="annotate its first parameter with the class of artifacts that fit",
             )
-        return Query(function.__name__, title, schema.summary_of(function), fits, function)
+        return ArtifactQuery(function.__name__, title, schema.extract_summary(function), fits, function)
 
     return make

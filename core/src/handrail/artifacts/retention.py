@@ -11,22 +11,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.artifacts.store import LOCK
-from handrail.config.places import Places
+from handrail.artifacts.store import LOCK_FILE
+from handrail.config.app_dirs import AppDirs
 from handrail.config.settings import Settings
 from handrail.errors import HandrailError
-from handrail.files.locks import try_lock
-from handrail.running.ledger import Ledger
+from handrail.fs.file_locks import try_lock
+from handrail.workers.registry import ProcessRegistry
 
 DAY_S = 86_400.0
 # A session that begins makes its folder before it can lock it.
-YOUNG_S = 60.0
+MIN_AGE_S = 60.0
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredItem:
     """A file, or a folder with its files, of a past session. `at`: when it was last written, unix time in seconds."""
 
     path: Path
@@ -34,7 +34,7 @@ class Kept:
     size: int
 
 
-def prune(places: Places, settings: Settings) -> None:
+def prune_sessions(places: AppDirs, settings: Settings) -> None:
     """Take out of both folders what is not to be kept any longer."""
     kept = settings.artifacts
     prune_artifacts(places.artifacts, days=kept.keep_days, most=kept.keep_bytes)
@@ -42,35 +42,35 @@ def prune(places: Places, settings: Settings) -> None:
     prune_audit(places.audit, days=kept.keep_days, most=kept.keep_bytes)
     # Whoever reads the ledger takes out what is gone. A file that is none of its own is told by `handrail uninstall`.
     with contextlib.suppress(HandrailError):
-        Ledger(places.state).all()
+        ProcessRegistry(places.state).all()
 
 
 def prune_artifacts(folder: Path, *, days: float, most: int) -> int:
     """Take out what past sessions left in `folder`: what is older than `days`, then the oldest while all is more than `most` bytes. How many went."""
-    return _prune(list(_sessions(folder)), days=days, most=most)
+    return _prune_items(list(_list_session_folders(folder)), days=days, most=most)
 
 
 def prune_audit(folder: Path, *, days: float, most: int) -> int:
     """The same of audit files, each for itself; the last writer holds a lock on it as long as it lives."""
-    return _prune(list(_files(folder, ".jsonl")), days=days, most=most)
+    return _prune_items(list(_list_files(folder, ".jsonl")), days=days, most=most)
 
 
-def _prune(kept: list[Kept], *, days: float, most: int) -> int:
+def _prune_items(kept: list[StoredItem], *, days: float, most: int) -> int:
     now, gone = time.time(), 0
     total = sum(each.size for each in kept)
     for each in sorted(kept, key=lambda each: each.at):
         old = now - each.at > days * DAY_S
         if not old and total <= most:
             break
-        if now - each.at > YOUNG_S and _take(each.path):
+        if now - each.at > MIN_AGE_S and _delete_unlocked(each.path):
             gone += 1
             total -= each.size
     return gone
 
 
-def _take(path: Path) -> bool:
+def _delete_unlocked(path: Path) -> bool:
     """Delete it, unless somebody holds its lock; whether it is gone."""
-    lock = path / LOCK if path.is_dir() else path
+    lock = path / LOCK_FILE if path.is_dir() else path
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -95,25 +95,25 @@ def _take(path: Path) -> bool:
     return True
 
 
-def _sessions(folder: Path) -> Iterator[Kept]:
+def _list_session_folders(folder: Path) -> Iterator[StoredItem]:
     """The folders in it; what a link leads to is nobody's to delete."""
-    for entry in _entries(folder):
+    for entry in _scan_folder(folder):
         if entry.is_dir(follow_symlinks=False):
-            files = list(_files(Path(entry.path)))
+            files = list(_list_files(Path(entry.path)))
             newest = max((file.at for file in files), default=entry.stat(follow_symlinks=False).st_mtime)
-            yield Kept(Path(entry.path), newest, sum(file.size for file in files))
+            yield StoredItem(Path(entry.path), newest, sum(file.size for file in files))
 
 
-def _files(folder: Path, suffix: str = "") -> Iterator[Kept]:
-    for entry in _entries(folder):
+def _list_files(folder: Path, suffix: str = "") -> Iterator[StoredItem]:
+    for entry in _scan_folder(folder):
         # It may go while it is looked at: another session prunes, too.
         with contextlib.suppress(FileNotFoundError):
             if entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False):
                 found = entry.stat(follow_symlinks=False)
-                yield Kept(Path(entry.path), found.st_mtime, found.st_size)
+                yield StoredItem(Path(entry.path), found.st_mtime, found.st_size)
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _scan_folder(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)

@@ -1,6 +1,6 @@
 """Results too long to show: kept whole in a file, shown as a handle, and looked into by query tools (see `queries`).
 
-A file is written through a `Spool`; when that is closed, the session holds an `Artifact` of the kind that was declared or is found in it.
+A file is written through a `ArtifactSpool`; when that is closed, the session holds an `Artifact` of the kind that was declared or is found in it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from handrail.config.places import private_folder
+from handrail.api.result import TextSource
+from handrail.config.app_dirs import ensure_private_folder
 from handrail.errors import NotFound, Stopped
-from handrail.files.locks import lock
-from handrail.results.values import Source
+from handrail.fs.file_locks import lock_open_file
 
 if TYPE_CHECKING:
-    from handrail.artifacts.paging import Lines
-    from handrail.artifacts.queries import Query
-    from handrail.tools.contract import Tool
+    from handrail.api.tool import Tool
+    from handrail.artifacts.line_paging import ArtifactLines
+    from handrail.artifacts.queries import ArtifactQuery
 
 # A living session holds a lock on this file in its folder.
-LOCK = ".lock"
-PNG = b"\x89PNG"
+LOCK_FILE = ".lock"
+PNG_SIGNATURE = b"\x89PNG"
 # A file up to this size is looked through for its number of lines when it is kept; of a larger one they are counted when asked for.
-COUNTED = 8 * 2**20
+MAX_COUNTED_BYTES = 8 * 2**20
 
 
 class Artifact:
@@ -40,9 +40,9 @@ class Artifact:
 
     kind: ClassVar[str] = "binary"
     # What can be asked of this kind beside what fits every one.
-    queries: ClassVar[Sequence[Query]] = ()
+    queries: ClassVar[Sequence[ArtifactQuery]] = ()
 
-    def __init__(self, id: str, path: Path, *, limit: int, source: Source | None = None) -> None:
+    def __init__(self, id: str, path: Path, *, limit: int, source: TextSource | None = None) -> None:
         self.id = id
         self.path = path
         self.limit = limit
@@ -89,69 +89,79 @@ class Artifact:
         return {"id": self.id, "kind": self.kind, "path": str(self.path), "bytes": self.size}
 
 
-class Text(Artifact):
+class TextArtifact(Artifact):
     """Text of any form, in UTF-8."""
 
     kind = "text"
 
     @property
-    def lines(self) -> Lines:
+    def lines(self) -> ArtifactLines:
         """Its lines by number."""
-        from handrail.artifacts.paging import Lines, Marks
+        from handrail.artifacts.line_paging import ArtifactLines, LineIndex
 
-        return Lines(self, self._cache.setdefault("marks", Marks()))
+        return ArtifactLines(self, self._cache.setdefault("marks", LineIndex()))
 
     def wire(self) -> dict[str, Any]:
         wire = super().wire()
-        return {**wire, "lines": self.lines.count()} if wire["bytes"] <= COUNTED else wire
+        return {**wire, "lines": self.lines.count()} if wire["bytes"] <= MAX_COUNTED_BYTES else wire
 
 
-class Json(Text):
+class JsonArtifact(TextArtifact):
     """One JSON value."""
 
     kind = "json"
 
 
-class JsonLines(Json):
+class JsonLinesArtifact(JsonArtifact):
     """A JSON value on each line: for queries, an array of them."""
 
     kind = "jsonl"
 
 
-class Markdown(Text):
+class MarkdownArtifact(TextArtifact):
     """Markdown."""
 
     kind = "markdown"
 
 
-class Xml(Text):
+class XmlArtifact(TextArtifact):
     """XML."""
 
     kind = "xml"
 
 
-class Yaml(Text):
+class YamlArtifact(TextArtifact):
     """YAML."""
 
     kind = "yaml"
 
 
-class Csv(Text):
+class CsvArtifact(TextArtifact):
     """Rows of values between commas, semicolons or tabs."""
 
     kind = "csv"
 
 
-KINDS: Mapping[str, type[Artifact]] = {
-    each.kind: each for each in (Text, Json, JsonLines, Markdown, Xml, Yaml, Csv, Artifact)
+ARTIFACT_KINDS: Mapping[str, type[Artifact]] = {
+    each.kind: each
+    for each in (
+        TextArtifact,
+        JsonArtifact,
+        JsonLinesArtifact,
+        MarkdownArtifact,
+        XmlArtifact,
+        YamlArtifact,
+        CsvArtifact,
+        Artifact,
+    )
 }
 
 
-class Spool:
+class ArtifactSpool:
     """A file that is written. Once it is closed, the session holds it as an artifact, and `wire` names it."""
 
     def __init__(
-        self, id: str, path: Path, owner: Artifacts, *, kind: type[Artifact] | None, source: Source | None
+        self, id: str, path: Path, owner: ArtifactStore, *, kind: type[Artifact] | None, source: TextSource | None
     ) -> None:
         self.id = id
         self.path = path
@@ -170,15 +180,15 @@ class Spool:
     def kind(self) -> str:
         """What it is declared to hold, or was found to hold when it was closed; until then text."""
         kind = type(self._kept) if self._kept is not None else self.declared
-        return (kind or Text).kind
+        return (kind or TextArtifact).kind
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> TextSource | None:
         """Whose text it is; None for what is Handrail's own."""
         return self._source
 
     @source.setter
-    def source(self, source: Source | None) -> None:
+    def source(self, source: TextSource | None) -> None:
         self._source = source
         if self._kept is not None:
             self._kept.source = source
@@ -226,7 +236,7 @@ class Spool:
         return self.close().wire()
 
 
-class Artifacts:
+class ArtifactStore:
     """The artifacts of one session, in a folder of its own that is made on first use and locked as long as the session lives.
 
     `changed` is called whenever another one is held. `limit`: bytes of an artifact that one result may show.
@@ -237,11 +247,11 @@ class Artifacts:
         # Takes secrets out of a piece that is written, and tells what is to be held back of it; None as long as there are none.
         self.strained: Callable[[bytes], tuple[bytes, bytes]] | None = None
         # What calls that are under way have made: whose text it is, is known when they are over.
-        self.unclaimed: list[tuple[str, Spool]] = []
+        self.unclaimed: list[tuple[str, ArtifactSpool]] = []
         self._folder = folder
         self._changed = changed
         self._held: dict[str, Artifact] = {}
-        self._writing: list[Spool] = []
+        self._writing: list[ArtifactSpool] = []
         self._made = 0
         self._pictures = count(1)
         self._tools: Sequence[Tool] | None = None
@@ -249,18 +259,20 @@ class Artifacts:
 
     def of_call(self, call_id: str, tool: str, *, trusted: bool) -> CallArtifacts:
         """The same for one call, whose text is nobody's to vouch for until it is over, unless the tool is `trusted`."""
-        return CallArtifacts(self, call_id, None if trusted else Source(tool, call_id, f"{tool}, which is not over"))
+        return CallArtifacts(
+            self, call_id, None if trusted else TextSource(tool, call_id, f"{tool}, which is not over")
+        )
 
-    def create(self, kind: str | type[Artifact] | None = None, *, source: Source | None = None) -> Spool:
+    def create(self, kind: str | type[Artifact] | None = None, *, source: TextSource | None = None) -> ArtifactSpool:
         """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
-        wanted = KINDS[kind] if isinstance(kind, str) else kind
+        wanted = ARTIFACT_KINDS[kind] if isinstance(kind, str) else kind
         path = self._new(f".{wanted.kind}" if wanted is not None else ".txt")
-        spool = Spool(path.stem, path, self, kind=wanted, source=source)
+        spool = ArtifactSpool(path.stem, path, self, kind=wanted, source=source)
         self._writing.append(spool)
         return spool
 
     def keep(
-        self, data: str | bytes, kind: str | type[Artifact] | None = None, *, source: Source | None = None
+        self, data: str | bytes, kind: str | type[Artifact] | None = None, *, source: TextSource | None = None
     ) -> dict[str, Any]:
         """Keep a text or bytes whole; how a result names it. Raises OSError when the disk is full, and leaves nothing behind then."""
         return self.create(kind, source=source).put(data)
@@ -277,13 +289,13 @@ class Artifacts:
         """Keep a picture of a result beside them, for whoever looks at the session's record; the name of its file. Raises OSError when there is
         no room.
         """
-        path = self._in_folder(f"p{next(self._pictures)}.{'png' if data.startswith(PNG) else 'jpg'}")
+        path = self._in_folder(f"p{next(self._pictures)}.{'png' if data.startswith(PNG_SIGNATURE) else 'jpg'}")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(data)
         return path.name
 
-    def claim(self, call_id: str, source: Source | None) -> None:
+    def claim(self, call_id: str, source: TextSource | None) -> None:
         """A call is over: what it made is this source's."""
         for _, spool in (made for made in self.unclaimed if made[0] == call_id):
             spool.source = source
@@ -306,7 +318,7 @@ class Artifacts:
         """The artifact of that handle."""
         return self._held.get(id)
 
-    def source_of(self, id: str) -> Source | None:
+    def source_of(self, id: str) -> TextSource | None:
         """Whose text the artifact is; None for what is Handrail's own, and for none."""
         held = self._held.get(id)
         return held.source if held is not None else None
@@ -326,17 +338,17 @@ class Artifacts:
             os.close(self._lock)
             self._lock = None
 
-    def drop(self, spool: Spool) -> None:
+    def drop(self, spool: ArtifactSpool) -> None:
         """Nothing will come of a file that was being written."""
         self._writing = [each for each in self._writing if each is not spool]
         self.unclaimed = [made for made in self.unclaimed if made[1] is not spool]
 
-    def hold(self, spool: Spool) -> Artifact:
+    def hold(self, spool: ArtifactSpool) -> Artifact:
         """A file that has been written, as an artifact."""
-        from handrail.artifacts.kinds import kind_of
+        from handrail.artifacts.kind_detection import detect_file_kind
 
         self._writing = [each for each in self._writing if each is not spool]
-        kind = spool.declared or KINDS[kind_of(spool.path)]
+        kind = spool.declared or ARTIFACT_KINDS[detect_file_kind(spool.path)]
         artifact = self._held[spool.id] = kind(spool.id, spool.path, limit=self.limit, source=spool.source)
         self._tools = None
         self._changed()
@@ -348,7 +360,7 @@ class Artifacts:
 
     def _in_folder(self, name: str) -> Path:
         if self._lock is None:
-            self._lock = _locked(self._folder)
+            self._lock = _lock_session_folder(self._folder)
         return self._folder / name
 
     def __iter__(self) -> Iterator[Artifact]:
@@ -361,12 +373,12 @@ class Artifacts:
 class CallArtifacts:
     """Where one call keeps what is too long to show."""
 
-    def __init__(self, artifacts: Artifacts, call_id: str, source: Source | None) -> None:
+    def __init__(self, artifacts: ArtifactStore, call_id: str, source: TextSource | None) -> None:
         self._artifacts = artifacts
         self._call_id = call_id
         self._source = source
 
-    def create(self, kind: str | type[Artifact] | None = None) -> Spool:
+    def create(self, kind: str | type[Artifact] | None = None) -> ArtifactSpool:
         """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
         spool = self._artifacts.create(kind, source=self._source)
         self._artifacts.unclaimed.append((self._call_id, spool))
@@ -387,15 +399,15 @@ class CallArtifacts:
         return len(self._artifacts)
 
 
-def _locked(folder: Path) -> int:
+def _lock_session_folder(folder: Path) -> int:
     """The session's folder, made if need be, under a lock that ends with the process. Raises OSError for one that is not a folder of its own."""
-    private_folder(folder.parent)
+    ensure_private_folder(folder.parent)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        held = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=descriptor)
+        held = os.open(LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=descriptor)
     finally:
         os.close(descriptor)
-    lock(held, shared=True)
+    lock_open_file(held, shared=True)
     return held

@@ -9,73 +9,75 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from handrail.artifacts.json_queries import QUERIES as JSON
-from handrail.artifacts.markdown_queries import QUERIES as MARKDOWN
-from handrail.artifacts.paging import Page
-from handrail.artifacts.queries import query
-from handrail.artifacts.searching import Hit, Pattern, hits, line_at
-from handrail.artifacts.store import Artifact, Text
-from handrail.calls.context import ToolContext
-from handrail.tools.contract import tool
+from handrail.api.context import ToolContext
+from handrail.api.tool import tool
+from handrail.artifacts.json_queries import JSON_QUERIES as JSON
+from handrail.artifacts.line_paging import LinePage
+from handrail.artifacts.line_search import LineMatch, LinePattern, iter_matches, read_line_at
+from handrail.artifacts.markdown_queries import MARKDOWN_QUERIES as MARKDOWN
+from handrail.artifacts.queries import artifact_query
+from handrail.artifacts.store import Artifact, TextArtifact
 
 # Bytes of one line that a search shows.
 LONG_LINE = 1_000
 MOST_LINES = 10_000
 # So many hits that stand close together are shown or left for the next search as one.
-GROUPED = 20
+MAX_GROUP_MATCHES = 20
 
-Count = Annotated[int, Field(ge=1, le=MOST_LINES, description="How many lines.")]
+LineCountArg = Annotated[int, Field(ge=1, le=MOST_LINES, description="How many lines.")]
 
 
 @tool(title="List artifacts", layer="artifact", trusted=True)
 async def list_artifacts(*, context: ToolContext) -> dict[str, Any]:
     """The results that were too long to show. Returns artifacts: id, kind, bytes, and the tool they come from."""
-    return {"artifacts": [_told(artifact) for artifact in context.artifacts]}
+    return {"artifacts": [_describe_artifact(artifact) for artifact in context.artifacts]}
 
 
-def _told(artifact: Artifact) -> dict[str, Any]:
+def _describe_artifact(artifact: Artifact) -> dict[str, Any]:
     told = {"id": artifact.id, "kind": artifact.kind, "bytes": artifact.size}
     return (
         told if artifact.source is None else {**told, "tool": artifact.source.tool, "call_id": artifact.source.call_id}
     )
 
 
-@query("Artifact info")
+@artifact_query("Artifact info")
 def artifact_info(artifact: Artifact) -> dict[str, Any]:
     """What an artifact is. Returns kind, bytes, path, and lines of a text."""
     wire = artifact.wire()
-    return {**wire, "lines": artifact.lines.count()} if isinstance(artifact, Text) else wire
+    return {**wire, "lines": artifact.lines.count()} if isinstance(artifact, TextArtifact) else wire
 
 
-@query("Beginning of an artifact")
-def artifact_head(artifact: Text, lines: Count = 50) -> dict[str, Any]:
+@artifact_query("Beginning of an artifact")
+def artifact_head(artifact: TextArtifact, lines: LineCountArg = 50) -> dict[str, Any]:
     """The first lines of an artifact. Returns content, first_line, last_line, and lines, the number of all."""
-    return _shown(artifact, artifact.lines.page(1, lines, limit=artifact.limit), wanted=lines)
+    return _format_page(artifact, artifact.lines.page(1, lines, limit=artifact.limit), wanted=lines)
 
 
-@query("End of an artifact")
-def artifact_tail(artifact: Text, lines: Count = 50) -> dict[str, Any]:
+@artifact_query("End of an artifact")
+def artifact_tail(artifact: TextArtifact, lines: LineCountArg = 50) -> dict[str, Any]:
     """The last lines of an artifact. Returns content, first_line, last_line, and lines, the number of all."""
     count = artifact.lines.count()
     page = artifact.lines.tail(lines, all=count, limit=artifact.limit)
-    return _shown(artifact, page, count=count, wanted=min(lines, count))
+    return _format_page(artifact, page, count=count, wanted=min(lines, count))
 
 
-@query("Lines of an artifact")
+@artifact_query("Lines of an artifact")
 def artifact_lines(
-    artifact: Text,
+    artifact: TextArtifact,
     start: Annotated[int, Field(ge=1, description="The first line wanted, from 1.")],
-    lines: Count = 200,
+    lines: LineCountArg = 200,
     skip: Annotated[int, Field(ge=0, description="Bytes to leave out at the beginning of each line.")] = 0,
 ) -> dict[str, Any]:
     """Lines from anywhere in an artifact, as many as can be shown. Returns content, first_line, last_line, lines, and next_line when it was cut;
     of a line too long to show, skip_next: what to skip to see its rest.
     """
     page = artifact.lines.page(start, lines, skip=skip, limit=artifact.limit)
-    return _shown(artifact, page, wanted=lines, skip=skip)
+    return _format_page(artifact, page, wanted=lines, skip=skip)
 
 
-def _shown(artifact: Text, page: Page, *, count: int | None = None, wanted: int, skip: int = 0) -> dict[str, Any]:
+def _format_page(
+    artifact: TextArtifact, page: LinePage, *, count: int | None = None, wanted: int, skip: int = 0
+) -> dict[str, Any]:
     count = artifact.lines.count() if count is None else count
     shown = page.last - page.first + 1
     result: dict[str, Any] = {"content": page.text, "first_line": page.first, "last_line": page.last, "lines": count}
@@ -89,9 +91,9 @@ def _shown(artifact: Text, page: Page, *, count: int | None = None, wanted: int,
     return result
 
 
-@query("Search an artifact")
+@artifact_query("Search an artifact")
 def artifact_grep(
-    artifact: Text,
+    artifact: TextArtifact,
     pattern: Annotated[str, Field(min_length=1, max_length=2_000, description="Regular expression (RE2).")],
     ignore_case: Annotated[bool, Field(description="Whether A fits a.")] = False,
     context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each.")] = 0,
@@ -101,14 +103,14 @@ def artifact_grep(
     """Find the lines of an artifact that a pattern fits. Returns content (`12: a line that fits`, `11- one around it`), matches (shown
     here), and next_line when there are more.
     """
-    wanted = Pattern(pattern, ignore_case=ignore_case)
+    wanted = LinePattern(pattern, ignore_case=ignore_case)
     with artifact.open() as file:
         position = artifact.lines.start_of(start, file) if start > 1 else 0
-        found = list(islice(hits(file, wanted, artifact, first=start, position=position), max_matches + 1))
+        found = list(islice(iter_matches(file, wanted, artifact, first=start, position=position), max_matches + 1))
         shown: list[str] = []
         room, matches = artifact.limit, 0
-        for group in _groups(found[:max_matches], context):
-            lines = [*(["--"] if shown and context else []), *_group(file, group, artifact, context)]
+        for group in _group_matches(found[:max_matches], context):
+            lines = [*(["--"] if shown and context else []), *_iter_group_lines(file, group, artifact, context)]
             room -= sum(len(line.encode()) + 1 for line in lines)
             if room < 0 and shown:
                 break
@@ -118,11 +120,11 @@ def artifact_grep(
     return {**result, "next_line": found[matches].line} if matches < len(found) else result
 
 
-def _groups(found: Sequence[Hit], context: int) -> Iterator[list[Hit]]:
+def _group_matches(found: Sequence[LineMatch], context: int) -> Iterator[list[LineMatch]]:
     """Hits whose surroundings touch, together; without surroundings each for itself."""
-    group: list[Hit] = []
+    group: list[LineMatch] = []
     for hit in found:
-        if group and (not context or hit.line - group[-1].line > 2 * context + 1 or len(group) == GROUPED):
+        if group and (not context or hit.line - group[-1].line > 2 * context + 1 or len(group) == MAX_GROUP_MATCHES):
             yield group
             group = []
         group.append(hit)
@@ -130,7 +132,7 @@ def _groups(found: Sequence[Hit], context: int) -> Iterator[list[Hit]]:
         yield group
 
 
-def _group(file: FileIO, group: Sequence[Hit], artifact: Text, context: int) -> Iterator[str]:
+def _iter_group_lines(file: FileIO, group: Sequence[LineMatch], artifact: TextArtifact, context: int) -> Iterator[str]:
     """The lines from before the first hit to after the last, numbered."""
     places = {hit.line: hit.at for hit in group}
     first, last = max(1, group[0].line - context), group[-1].line + context
@@ -138,10 +140,10 @@ def _group(file: FileIO, group: Sequence[Hit], artifact: Text, context: int) -> 
     for number in range(first, last + 1):
         if position is None:
             return
-        text, position = line_at(file, position, places.get(number, 0), artifact, limit=LONG_LINE)
+        text, position = read_line_at(file, position, places.get(number, 0), artifact, limit=LONG_LINE)
         if text is not None:
             yield f"{number}{':' if number in places else '-'} {text}"
 
 
-QUERIES = (artifact_info, artifact_head, artifact_tail, artifact_lines, artifact_grep, *JSON, *MARKDOWN)
-LIST = list_artifacts
+ARTIFACT_QUERIES = (artifact_info, artifact_head, artifact_tail, artifact_lines, artifact_grep, *JSON, *MARKDOWN)
+LIST_TOOL = list_artifacts

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from handrail.artifacts.queries import Query
+from handrail.api.tool import Tool
+from handrail.artifacts.queries import ArtifactQuery
 from handrail.artifacts.store import Artifact
-from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
     from handrail.session import Session
@@ -22,18 +22,20 @@ class ArtifactTools:
         """The same tools as before, as long as the session holds the same artifacts."""
         if not len(session.artifacts):
             return ()
-        return session.artifacts.forged(_forge)
+        return session.artifacts.forged(_build_tools)
 
 
-def _forge(held: Sequence[Artifact]) -> list[Tool]:
-    from handrail.artifacts.text_queries import LIST, QUERIES
+def _build_tools(held: Sequence[Artifact]) -> list[Tool]:
+    from handrail.artifacts.text_queries import ARTIFACT_QUERIES, LIST_TOOL
 
-    tools = [LIST]
-    for each in _unique([*QUERIES, *(own for artifact in held for own in type(artifact).queries)]):
+    tools = [LIST_TOOL]
+    for each in _deduplicate_queries(
+        [*ARTIFACT_QUERIES, *(own for artifact in held for own in type(artifact).queries)]
+    ):
         handles = [artifact.id for artifact in held if isinstance(artifact, each.fits)]
         tools += [each.tool(handles)] if handles else []
     return tools
 
 
-def _unique(queries: Iterable[Query]) -> list[Query]:
+def _deduplicate_queries(queries: Iterable[ArtifactQuery]) -> list[ArtifactQuery]:
     return list({each.name: each for each in queries}.values())

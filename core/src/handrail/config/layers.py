@@ -14,33 +14,33 @@ from typing import Any, Literal, cast, get_origin
 
 from pydantic import BaseModel
 
-from handrail.config.checking import check, line_of
-from handrail.config.places import MARK, Places
+from handrail.config.app_dirs import MARKER_PREFIX, AppDirs
 from handrail.config.settings import Settings
-from handrail.config.source_text import read_source
+from handrail.config.source_text import read_source_text
 from handrail.config.trust import is_trusted_text
+from handrail.config.validation import find_key_line, validate_values
 from handrail.errors import ConfigError
-from handrail.plain import integers_in, is_deeper, is_object
-from handrail.words import nearest
+from handrail.json_types import is_nested_deeper, is_object, iter_integers
+from handrail.text import format_suggestion
 
-PREFIX = "HANDRAIL_"
-SECRET = f"{PREFIX}SECRET_"
+VARIABLE_PREFIX = "HANDRAIL_"
+SECRET_PREFIX = f"{VARIABLE_PREFIX}SECRET_"
 # Tables and lists in one another that a file may have.
-DEEPEST = 50
+MAX_TABLE_DEPTH = 50
 # What TOML asks of every program that reads it, and no more.
-INTEGER_BITS = 64
-RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
+MAX_INTEGER_BITS = 64
+RESERVED_VARIABLES = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
 
-Key = tuple[str, ...]
-Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", "flag"]
+ConfigKey = tuple[str, ...]
+LayerKind = Literal["admin", "user", "project", "untrusted", "named", "environment", "flag"]
 
-MODE: Key = ("mode",)
-RULES: Key = ("policy", "rules")
-OBSERVERS: Key = ("observers",)
+MODE_KEY: ConfigKey = ("mode",)
+RULES_KEY: ConfigKey = ("policy", "rules")
+OBSERVERS_KEY: ConfigKey = ("observers",)
 # Of these lists, what all files say that set them.
-COMMON: frozenset[Key] = frozenset({("security", "trust"), ("network", "allow_private")})
+INTERSECTED_KEYS: frozenset[ConfigKey] = frozenset({("security", "trust"), ("network", "allow_private")})
 # What only the person's own files may set.
-PERSONAL: frozenset[Key] = COMMON | {
+USER_ONLY_KEYS: frozenset[ConfigKey] = INTERSECTED_KEYS | {
     ("network", "proxy"),
     ("secrets", "keyring"),
     ("secrets", "variables"),
@@ -53,104 +53,108 @@ PERSONAL: frozenset[Key] = COMMON | {
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ConfigLayer:
     """What one source sets, by key."""
 
-    kind: Kind
+    kind: LayerKind
     source: str
-    values: Mapping[Key, Any]
+    values: Mapping[ConfigKey, Any]
 
 
 @cache
-def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...]:
+def list_value_keys(model: type[BaseModel] = Settings, under: ConfigKey = ()) -> tuple[ConfigKey, ...]:
     """Every key of the configuration that holds a value, without the tables of plugins, backends, sandboxes and servers."""
-    found: list[Key] = []
+    found: list[ConfigKey] = []
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            found += leaves(annotation, (*under, name))
+            found += list_value_keys(annotation, (*under, name))
         elif get_origin(annotation) is not dict:
             found.append((*under, name))
     return tuple(found)
 
 
 @cache
-def variables() -> Mapping[str, Key]:
+def map_variables() -> Mapping[str, ConfigKey]:
     """The environment variables that set something, each with its key: HANDRAIL_TOOLS_PROFILE for `tools.profile`."""
     return {
-        PREFIX + "_".join(key).upper(): key for key in leaves() if key not in (RULES, OBSERVERS) and key not in PERSONAL
+        VARIABLE_PREFIX + "_".join(key).upper(): key
+        for key in list_value_keys()
+        if key not in (RULES_KEY, OBSERVERS_KEY) and key not in USER_ONLY_KEYS
     }
 
 
-def admin_layer(file: Path, ignored: list[str]) -> Iterator[Layer]:
+def read_admin_layer(file: Path, ignored: list[str]) -> Iterator[ConfigLayer]:
     """The administrator's file, if nobody but root can have written it; else a sentence in `ignored`."""
     try:
         real = file.resolve(strict=True)
-        safe = all(_only_root_writes(path) for path in (real, *real.parents))
+        safe = all(_is_root_only_writable(path) for path in (real, *real.parents))
     except OSError:
         return
     if safe:
-        yield from file_layer(file, "admin")
+        yield from read_file_layer(file, "admin")
     else:
         ignored.append(
             f"{file} is ignored: it and the folders above it must belong to root and be writable by nobody else"
         )
 
 
-def _only_root_writes(path: Path) -> bool:
+def _is_root_only_writable(path: Path) -> bool:
     found = path.stat()
     # In a sticky folder others can add files, and change none that is not theirs.
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
     return found.st_uid == 0 and (bool(sticky) or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def project_layer(candidates: Sequence[Path], *, named: bool, places: Places) -> Iterator[Layer]:
+def read_project_layer(candidates: Sequence[Path], *, named: bool, places: AppDirs) -> Iterator[ConfigLayer]:
     """The nearest project file, or the one that was named."""
     if named:
         if not candidates[0].exists():
             raise ConfigError(
                 f"there is no configuration file {str(candidates[0])!r}", hint="--config or HANDRAIL_CONFIG names it"
             )
-        yield from file_layer(candidates[0], "named")
+        yield from read_file_layer(candidates[0], "named")
         return
     for file in candidates:
         if os.path.lexists(file):
             # What is judged is what counts, even if a command of an agent exchanges the file meanwhile.
-            text = read_source(file)
+            text = read_source_text(file)
             trusted = is_trusted_text(file.parent, text, places=places)
-            yield text_layer(text, file, "project" if trusted else "untrusted")
+            yield parse_layer(text, file, "project" if trusted else "untrusted")
             return
 
 
-def file_layer(file: Path, kind: Kind) -> Iterator[Layer]:
-    """Return the settings of a file, empty when it does not exist. Raises what `text_layer` raises."""
+def read_file_layer(file: Path, kind: LayerKind) -> Iterator[ConfigLayer]:
+    """Return the settings of a file, empty when it does not exist. Raises what `parse_layer` raises."""
     if os.path.lexists(file):
-        yield text_layer(read_source(file), file, kind)
+        yield parse_layer(read_source_text(file), file, kind)
 
 
-def text_layer(text: str, file: Path, kind: Kind) -> Layer:
+def parse_layer(text: str, file: Path, kind: LayerKind) -> ConfigLayer:
     """Return the settings in the text of a file, with absolute paths and the source of each rule. Raises `ConfigError` for invalid ones."""
-    values = parse(text, file)
-    check(values, where=lambda key: f"{file}:{line_of(key, text)}")
-    flat = dict(_flatten(values))
+    values = parse_toml(text, file)
+    validate_values(values, where=lambda key: f"{file}:{find_key_line(key, text)}")
+    flat = dict(_flatten_values(values))
     if kind in ("project", "untrusted") and ("workspace",) in flat:
         flat["workspace",] = [str(file.parent / Path(root).expanduser()) for root in flat["workspace",]]
-    if RULES in flat:
+    if RULES_KEY in flat:
         start = file.parent if kind in ("project", "untrusted") else None
-        flat[RULES] = [placed(rule, file, index, start) for index, rule in enumerate(flat[RULES])]
-    if OBSERVERS in flat:
-        flat[OBSERVERS] = [{**observer, "command": _program(observer["command"], file)} for observer in flat[OBSERVERS]]
-    return Layer(kind, str(file), flat)
+        flat[RULES_KEY] = [add_rule_location(rule, file, index, start) for index, rule in enumerate(flat[RULES_KEY])]
+    if OBSERVERS_KEY in flat:
+        flat[OBSERVERS_KEY] = [
+            {**observer, "command": _resolve_program(observer["command"], file)} for observer in flat[OBSERVERS_KEY]
+        ]
+    return ConfigLayer(kind, str(file), flat)
 
 
-def _program(command: Sequence[str], file: Path) -> list[str]:
+def _resolve_program(command: Sequence[str], file: Path) -> list[str]:
     """A command whose program, where it is named by a path, is found from the folder of the file that names it."""
     program, *arguments = command
     named = "/" in program or os.sep in program or program.startswith("~")
     return [str(file.parent.absolute() / Path(program).expanduser()) if named else program, *arguments]
 
 
-def placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> dict[str, Any]:
+def add_rule_location(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> dict[str, Any]:
     """A rule with where it stands; the paths in it that are relative begin at `start`, if there is one."""
     placed = {**rule, "source": str(file), "index": index}
     if start is not None and "paths" in rule:
@@ -159,7 +163,7 @@ def placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> 
     return placed
 
 
-def parse(text: str, file: Path) -> dict[str, Any]:
+def parse_toml(text: str, file: Path) -> dict[str, Any]:
     """The tables of a configuration file."""
     try:
         values = tomllib.loads(text)
@@ -175,69 +179,75 @@ def parse(text: str, file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file}: it is nested too deep") from exc
     # Python reads no decimal integer of more than 4,300 digits, and tomllib leaves that to whoever calls it.
     except ValueError as exc:
-        raise _too_long(file) from exc
+        raise _integer_error(file) from exc
     # Dotted keys nest without recursion while they are parsed, but not where the values are read.
-    if is_deeper(values, DEEPEST):
-        raise ConfigError(f"{file}: it is nested too deep; at most {DEEPEST} levels are read")
-    if any(number.bit_length() > INTEGER_BITS for number in integers_in(values)):
-        raise _too_long(file)
+    if is_nested_deeper(values, MAX_TABLE_DEPTH):
+        raise ConfigError(f"{file}: it is nested too deep; at most {MAX_TABLE_DEPTH} levels are read")
+    if any(number.bit_length() > MAX_INTEGER_BITS for number in iter_integers(values)):
+        raise _integer_error(file)
     return values
 
 
-def _too_long(file: Path) -> ConfigError:
-    return ConfigError(f"{file}: an integer in it has more than {INTEGER_BITS} bits")
+def _integer_error(file: Path) -> ConfigError:
+    return ConfigError(f"{file}: an integer in it has more than {MAX_INTEGER_BITS} bits")
 
 
-def environment_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
+def read_environment_layers(environment: Mapping[str, str]) -> Iterator[ConfigLayer]:
     """Each variable `HANDRAIL_…` that sets something."""
-    known = variables()
+    known = map_variables()
     for variable in sorted(environment):
-        if not variable.startswith(PREFIX) or variable in RESERVED or variable.startswith((MARK, SECRET)):
+        if (
+            not variable.startswith(VARIABLE_PREFIX)
+            or variable in RESERVED_VARIABLES
+            or variable.startswith((MARKER_PREFIX, SECRET_PREFIX))
+        ):
             continue
         key = known.get(variable)
         if key is None:
-            raise _unknown_variable(variable)
+            raise _unknown_variable_error(variable)
         if text := environment[variable].strip():
-            value = [word.strip() for word in text.split(",") if word.strip()] if _is_list(key) else text
-            check(nested({key: value}), where=lambda _, variable=variable: f"environment {variable}")
-            yield Layer("environment", f"environment {variable}", {key: value})
+            value = [word.strip() for word in text.split(",") if word.strip()] if _is_list_key(key) else text
+            validate_values(nest_values({key: value}), where=lambda _, variable=variable: f"environment {variable}")
+            yield ConfigLayer("environment", f"environment {variable}", {key: value})
 
 
-def _unknown_variable(variable: str) -> ConfigError:
-    for key in PERSONAL:
-        if variable == PREFIX + "_".join(key).upper():
+def _unknown_variable_error(variable: str) -> ConfigError:
+    for key in USER_ONLY_KEYS:
+        if variable == VARIABLE_PREFIX + "_".join(key).upper():
             hint = f"{'.'.join(key)} is set in the user's config.toml only"
             return ConfigError(f"{variable} does not count", hint=hint)
-    known = (*variables(), *RESERVED)
+    known = (*map_variables(), *RESERVED_VARIABLES)
     return ConfigError(
-        f"unknown environment variable {variable!r}{nearest(variable, known)}",
-        hint=f"unset it; {MARK}… is free for your own use",
+        f"unknown environment variable {variable!r}{format_suggestion(variable, known)}",
+        hint=f"unset it; {MARKER_PREFIX}… is free for your own use",
     )
 
 
-def flag_layers(flags: Mapping[str, Any], *, arguments: bool) -> Iterator[Layer]:
+def read_flag_layers(flags: Mapping[str, Any], *, arguments: bool) -> Iterator[ConfigLayer]:
     """Each flag that was given, by its dotted key; told as what it is: `arguments` of a Python function, or flags of a command."""
     for dotted, value in flags.items():
         if value is not None:
             key = tuple(dotted.split("."))
             name = f"argument {dotted}" if arguments else f"--{key[-1].replace('_', '-')}"
             plain = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
-            check(nested({key: plain}), where=lambda _, name=name: name)
+            validate_values(nest_values({key: plain}), where=lambda _, name=name: name)
             source = name if arguments else f"flag {name}"
-            yield from (Layer("flag", source, {part: item}) for part, item in _flatten(nested({key: plain})))
+            yield from (
+                ConfigLayer("flag", source, {part: item}) for part, item in _flatten_values(nest_values({key: plain}))
+            )
 
 
-def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, Any]]:
+def _flatten_values(values: Mapping[str, Any], under: ConfigKey = ()) -> Iterator[tuple[ConfigKey, Any]]:
     """Values by key; a table with a name of its own, as `[plugins.NAME]` or `[mcp.servers.NAME]`, is one value."""
     for name, value in values.items():
         key = (*under, name)
         if is_object(value) and len(key) < 3:
-            yield from _flatten(value, key)
+            yield from _flatten_values(value, key)
         else:
             yield key, value
 
 
-def nested(values: Mapping[Key, Any]) -> dict[str, Any]:
+def nest_values(values: Mapping[ConfigKey, Any]) -> dict[str, Any]:
     """Values as tables within tables."""
     root: dict[str, Any] = {}
     for key, value in values.items():
@@ -248,7 +258,7 @@ def nested(values: Mapping[Key, Any]) -> dict[str, Any]:
     return root
 
 
-def _is_list(key: Key) -> bool:
+def _is_list_key(key: ConfigKey) -> bool:
     model: Any = Settings
     for part in key[:-1]:
         model = model.model_fields[part].annotation

@@ -9,22 +9,22 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from handrail.config.rule_settings import Kind, RuleSettings
-from handrail.config.sections import Section, Several, Word, Words
-from handrail.judging.verdicts import Mode
-from handrail.plain import is_object
-from handrail.tools.contract import Layer, Tool
+from handrail.api.tool import Tool, ToolLayer
+from handrail.api.verdict import Mode
+from handrail.config.base_model import ConfigSection, NonEmptyStr, NonEmptyStrings, OneOrMany
+from handrail.config.rule_settings import RuleSettings, ToolKind
+from handrail.json_types import is_object
 
 # In `sandbox.use`: none of them.
 NO_SANDBOXES = "none"
 
-Profile = Literal["files", "shell", "browser", "desktop", "all"]
+ToolProfile = Literal["files", "shell", "browser", "desktop", "all"]
 
 
-class ToolSettings(Section):
+class ToolSettings(ConfigSection):
     """`[tools]`"""
 
-    profile: Profile = Field(default="desktop", description="What is declared to the model.")
+    profile: ToolProfile = Field(default="desktop", description="What is declared to the model.")
     disabled: tuple[str, ...] = Field(default=(), description="Tools that are neither listed nor callable.")
 
     def disables(self, tool: Tool) -> bool:
@@ -32,7 +32,7 @@ class ToolSettings(Section):
         return not set(tool.names).isdisjoint(self.disabled)
 
 
-class PolicySettings(Section):
+class PolicySettings(ConfigSection):
     """`[policy]`"""
 
     rules: tuple[RuleSettings, ...] = ()
@@ -41,7 +41,7 @@ class PolicySettings(Section):
     )
 
 
-class SecuritySettings(Section):
+class SecuritySettings(ConfigSection):
     """`[security]`"""
 
     trust: tuple[str, ...] = Field(
@@ -49,13 +49,13 @@ class SecuritySettings(Section):
     )
 
 
-class ConfirmationSettings(Section):
+class ConfirmationSettings(ConfigSection):
     """`[confirmation]`"""
 
     expires: float = Field(default=600, gt=0, le=86_400, description="Seconds after which a question is a no.")
 
 
-class NetworkSettings(Section):
+class NetworkSettings(ConfigSection):
     """`[network]`"""
 
     allow_private: tuple[str, ...] = Field(
@@ -69,21 +69,21 @@ class NetworkSettings(Section):
     )
 
 
-def _host(text: str) -> str:
+def _validate_host(text: str) -> str:
     from handrail.net.allowed_hosts import HostEntry
 
     HostEntry.parse(text)
     return text
 
 
-class SandboxSettings(Section):
+class SandboxSettings(ConfigSection):
     """`[sandbox]`"""
 
     use: tuple[str, ...] = Field(
         default=(), description='Sandboxes in the order they are tried; unset: all there are; ["none"]: no sandbox.'
     )
     network: bool = Field(default=False, description="Whether what runs in the sandbox has the network.")
-    hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = Field(
+    hosts: tuple[Annotated[str, AfterValidator(_validate_host)], ...] = Field(
         default=(),
         description="Hosts that commands which need the network may reach in the sandbox without a question: name, name:port or `*.name`.",
     )
@@ -101,16 +101,16 @@ class SandboxSettings(Section):
     file_size: int = Field(default=4096, ge=1, description="Megabytes that one file written in the sandbox may have.")
 
 
-class SkillSettings(Section):
+class SkillSettings(ConfigSection):
     """Skills that an agent may load."""
 
-    enabled: tuple[Word, ...] = Field(
+    enabled: tuple[NonEmptyStr, ...] = Field(
         default=("advanced-workflows",),
         description="Skills that an agent may load. One with code that no plugin brought needs `handrail skills enable`.",
     )
 
 
-class TelemetrySettings(Section):
+class TelemetrySettings(ConfigSection):
     """`[telemetry]`: spans of OpenTelemetry."""
 
     enabled: bool | None = Field(
@@ -121,10 +121,10 @@ class TelemetrySettings(Section):
     )
 
 
-class SecretSettings(Section):
+class SecretSettings(ConfigSection):
     """`[secrets]`: where `secret:NAME` in arguments is looked up."""
 
-    variables: dict[Word, Word] = Field(
+    variables: dict[NonEmptyStr, NonEmptyStr] = Field(
         default_factory=dict[str, str],
         description="The variable of the environment that holds a secret, by the secret's name. HANDRAIL_SECRET_NAME needs no entry.",
     )
@@ -134,7 +134,7 @@ class SecretSettings(Section):
     )
 
 
-class AuditSettings(Section):
+class AuditSettings(ConfigSection):
     """`[audit]`"""
 
     enabled: bool = Field(default=True, description="Write a file of every call, chained by hashes.")
@@ -147,7 +147,7 @@ class AuditSettings(Section):
     )
 
 
-class ArtifactSettings(Section):
+class ArtifactSettings(ConfigSection):
     """`[artifacts]`"""
 
     keep_days: Annotated[int, Field(ge=0)] = Field(
@@ -159,7 +159,7 @@ class ArtifactSettings(Section):
     )
 
 
-class UndoSettings(Section):
+class UndoSettings(ConfigSection):
     """`[undo]`: what is kept of files before calls change them."""
 
     enabled: bool = Field(default=True, description="Keep what calls change in files, so that it can be undone.")
@@ -174,20 +174,20 @@ class UndoSettings(Section):
         description="Files and folders of one workspace; of a larger one only what a call names is kept.",
     )
     keep_days: Annotated[int, Field(ge=1)] = Field(default=14, description="Days after which a call cannot be undone.")
-    leave_out: tuple[Word, ...] = Field(
+    leave_out: tuple[NonEmptyStr, ...] = Field(
         default=(),
         description="Files and folders that are not kept: a name, or a path from the workspace on; `*` stands for any letters.",
     )
 
 
-class ServeSettings(Section):
+class ServeSettings(ConfigSection):
     """`[serve]`"""
 
     approvals: Literal["client", "local"] = Field(
         default="client",
         description="Who is asked: the person behind the client, through it; or one at this machine, by `handrail approvals`.",
     )
-    tokens: Words = Field(
+    tokens: NonEmptyStrings = Field(
         default=(),
         description="Names of environment variables with the bearer tokens of `serve --http`; unset: one token is made at the start.",
     )
@@ -196,7 +196,7 @@ class ServeSettings(Section):
     )
 
 
-class OutputSettings(Section):
+class OutputSettings(ConfigSection):
     """`[output]`"""
 
     max_bytes: Annotated[int, Field(ge=1_024, le=10_000_000)] = Field(
@@ -205,7 +205,7 @@ class OutputSettings(Section):
     )
 
 
-class LimitSettings(Section):
+class LimitSettings(ConfigSection):
     """`[limits]`: what one session may use. Unset: no limit."""
 
     seconds: float | None = Field(
@@ -229,19 +229,21 @@ class LimitSettings(Section):
     )
 
 
-class ObserverSettings(Section):
+class ObserverSettings(ConfigSection):
     """One `[[observers]]`: a command that looks at calls (all matchers that are given must fit)."""
 
-    command: Annotated[Words, Field(min_length=1)] = Field(
+    command: Annotated[NonEmptyStrings, Field(min_length=1)] = Field(
         description="The program and its arguments; no shell reads them."
     )
     name: str = Field(
         default="", pattern=r"^[A-Za-z0-9_.-]{0,63}$", description="What verdicts call it; unset: the program's name."
     )
-    tools: Several[Word] = Field(default=("*",), description="Tools by name, or several; `*` stands for any letters.")
-    layer: Several[Layer] | None = Field(default=None, description="The tool's layer, or several.")
-    kind: Several[Kind] | None = Field(default=None, description="The tool's kind, or several.")
-    when: Several[Literal["before", "after"]] = Field(
+    tools: OneOrMany[NonEmptyStr] = Field(
+        default=("*",), description="Tools by name, or several; `*` stands for any letters."
+    )
+    layer: OneOrMany[ToolLayer] | None = Field(default=None, description="The tool's layer, or several.")
+    kind: OneOrMany[ToolKind] | None = Field(default=None, description="The tool's kind, or several.")
+    when: OneOrMany[Literal["before", "after"]] = Field(
         default=("before",), description="When it looks: before calls are judged, after they ran, or both."
     )
     timeout: float = Field(default=10.0, gt=0, le=600, description="Seconds that it may take for each call.")
@@ -253,27 +255,29 @@ class ObserverSettings(Section):
         return self.name or PurePath(self.command[0]).name
 
 
-class ServerSettings(Section):
+class ServerSettings(ConfigSection):
     """`[mcp.servers.NAME]`: another server whose tools are offered, started by `command` or reached at `url`."""
 
-    command: Words = Field(default=(), description="The program that is the server, and its arguments.")
-    env: dict[Word, str] = Field(
+    command: NonEmptyStrings = Field(default=(), description="The program that is the server, and its arguments.")
+    env: dict[NonEmptyStr, str] = Field(
         default_factory=dict[str, str],
         description="Variables for it, beside those of Handrail that hold no credential; `secret:NAME` stands for a secret.",
     )
     cwd: str | None = Field(default=None, description="The folder it runs in; unset: `/`, where no agent writes.")
     url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$", description="The server's address.")
-    headers: dict[Word, str] = Field(
+    headers: dict[NonEmptyStr, str] = Field(
         default_factory=dict[str, str], description="Headers of each request; `secret:NAME` stands for a secret."
     )
     transport: Literal["stdio", "http", "sse"] | None = Field(
         default=None, description="How it is spoken to; unset: stdio for a command, http and then sse for a url."
     )
-    include: tuple[Word, ...] | None = Field(
+    include: tuple[NonEmptyStr, ...] | None = Field(
         default=None, description="Its tools that are offered, `*` for any letters; unset: all."
     )
-    exclude: tuple[Word, ...] = Field(default=(), description="Its tools that are not offered, `*` for any letters.")
-    read_only: tuple[Word, ...] = Field(
+    exclude: tuple[NonEmptyStr, ...] = Field(
+        default=(), description="Its tools that are not offered, `*` for any letters."
+    )
+    read_only: tuple[NonEmptyStr, ...] = Field(
         default=(), description="Its tools that change nothing, as you know; `*` stands for any letters."
     )
     trust_hints: bool = Field(
@@ -286,12 +290,12 @@ class ServerSettings(Section):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        for key, problem in _server_contradictions(self):
+        for key, problem in _find_server_contradictions(self):
             raise PydanticCustomError("rule", "{problem}", {"problem": problem, "key": key})
         return self
 
 
-def _server_contradictions(server: ServerSettings) -> Iterator[tuple[str, str]]:
+def _find_server_contradictions(server: ServerSettings) -> Iterator[tuple[str, str]]:
     if not server.command and server.url is None:
         yield "command", "a server needs a command or a url"
     if server.command and server.url is not None:
@@ -305,7 +309,7 @@ def _server_contradictions(server: ServerSettings) -> Iterator[tuple[str, str]]:
         yield "transport", "stdio goes with a command, http and sse go with a url"
 
 
-class McpSettings(Section):
+class McpSettings(ConfigSection):
     """`[mcp]`: other servers whose tools are offered."""
 
     servers: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")], ServerSettings] = (
@@ -330,7 +334,7 @@ class PluginSettings(BaseModel):
         return dict(found) if is_object(found) else {"": found}
 
 
-class Settings(Section):
+class Settings(ConfigSection):
     """Everything that can be configured."""
 
     backend: str | None = Field(

@@ -7,36 +7,36 @@ import stat
 from pathlib import Path
 
 from handrail.errors import ConfigError
-from handrail.files.holding import QUIET
+from handrail.fs.dirfd_walk import SAFE_OPEN_FLAGS
 
-MAX_BYTES = 1_000_000
+MAX_SOURCE_BYTES = 1_000_000
 
 
-def read_source(file: Path) -> str:
+def read_source_text(file: Path) -> str:
     """Return the text of a configuration file. Raises `ConfigError` for one that is missing, too large or no text."""
     try:
         # Editors on Windows put a mark first.
-        return read_regular(file, MAX_BYTES).decode("utf-8-sig")
+        return read_regular_file(file, MAX_SOURCE_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         line = exc.object[: exc.start].count(b"\n") + 1
         raise ConfigError(f"{file}:{line}: this is not UTF-8 text", hint="save it as UTF-8") from exc
 
 
-def read_regular(file: Path, most: int, *, kind: str = "file") -> bytes:
+def read_regular_file(file: Path, most: int, *, kind: str = "file") -> bytes:
     """Return the contents of a regular file; no pipe is waited for.
 
     Raises `ConfigError` for one that is missing, of another kind, or larger than `most` bytes. `kind` is what its message says is missing.
     """
     try:
         # Opened before it is looked at: a pipe that came in between would be waited for.
-        with open(os.open(file, os.O_RDONLY | QUIET), "rb") as opened:
+        with open(os.open(file, os.O_RDONLY | SAFE_OPEN_FLAGS), "rb") as opened:
             found = os.fstat(opened.fileno())
             if not stat.S_ISREG(found.st_mode) or found.st_size > most:
                 raise ConfigError(f"{file} is not a file of at most {most:,} bytes", hint="put a text file there")
             return opened.read(most)
     except FileNotFoundError as exc:
-        from handrail.files.naming import near
+        from handrail.fs.name_suggestions import describe_similar_names
 
-        raise ConfigError(f"there is no {kind} {str(file)!r}", hint=near(file)) from exc
+        raise ConfigError(f"there is no {kind} {str(file)!r}", hint=describe_similar_names(file)) from exc
     except OSError as exc:
         raise ConfigError(f"{file} cannot be read: {exc.strerror}", hint=f"ls -l {file} shows whose it is") from exc

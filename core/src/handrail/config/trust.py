@@ -10,30 +10,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.config.places import Places, write_private
-from handrail.config.source_text import read_source
+from handrail.config.app_dirs import AppDirs, write_private_file
+from handrail.config.source_text import read_source_text
 from handrail.errors import ConfigError
-from handrail.plain import is_list, is_object
+from handrail.json_types import is_list, is_object
 
 PROJECT_FILE = "handrail.toml"
 
 
-def folders(places: Places) -> tuple[Path, ...]:
+def list_trusted_folders(places: AppDirs) -> tuple[Path, ...]:
     """Every trusted folder, as it is really called, sorted. Raises `ConfigError` when the list cannot be relied on."""
-    return tuple(sorted(_known(places)))
+    return tuple(sorted(_read_trusted(places)))
 
 
-def is_trusted(folder: Path, *, places: Places) -> bool:
+def is_trusted(folder: Path, *, places: AppDirs) -> bool:
     """Return True if exactly this folder is trusted. That covers neither the folders inside it nor the content of its `handrail.toml`."""
-    return folder.resolve() in _known(places)
+    return folder.resolve() in _read_trusted(places)
 
 
-def is_trusted_text(folder: Path, text: str, *, places: Places) -> bool:
+def is_trusted_text(folder: Path, text: str, *, places: AppDirs) -> bool:
     """True if the folder was trusted with a `handrail.toml` of just this text."""
-    return _known(places).get(folder.resolve()) == _fingerprint(text)
+    return _read_trusted(places).get(folder.resolve()) == _hash_text(text)
 
 
-def trust(folder: Path, *, places: Places) -> Path:
+def trust_folder(folder: Path, *, places: AppDirs) -> Path:
     """Trust a folder from now on, with its `handrail.toml` as it is now; gives its real path.
 
     Raises `ConfigError` when there is no such folder, or its `handrail.toml` cannot be read.
@@ -42,25 +42,25 @@ def trust(folder: Path, *, places: Places) -> Path:
     if not real.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r}", hint="name one that is there, or none for this one")
     file = real / PROJECT_FILE
-    fingerprint = _fingerprint(read_source(file)) if os.path.lexists(file) else ""
-    _write({**_known(places), real: fingerprint}, places)
+    fingerprint = _hash_text(read_source_text(file)) if os.path.lexists(file) else ""
+    _write_trusted({**_read_trusted(places), real: fingerprint}, places)
     return real
 
 
-def untrust(folder: Path, *, places: Places) -> bool:
+def untrust_folder(folder: Path, *, places: AppDirs) -> bool:
     """Take trust back; False when the folder was not trusted."""
-    known = dict(_known(places))
+    known = dict(_read_trusted(places))
     if known.pop(folder.resolve(), None) is None:
         return False
-    _write(known, places)
+    _write_trusted(known, places)
     return True
 
 
-def _fingerprint(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _known(places: Places) -> Mapping[Path, str]:
+def _read_trusted(places: AppDirs) -> Mapping[Path, str]:
     """The trusted folders, each with the fingerprint of the `handrail.toml` that it was trusted with; empty for one that had none."""
     file = places.trusted_folders
     try:
@@ -69,30 +69,30 @@ def _known(places: Places) -> Mapping[Path, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as exc:
-        raise _unusable(file, f"cannot be read ({exc})") from exc
+        raise _unusable_list_error(file, f"cannot be read ({exc})") from exc
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _unusable(file, "can be changed by other users")
-    return _parse(text, file)
+        raise _unusable_list_error(file, "can be changed by other users")
+    return _parse_trusted(text, file)
 
 
-def _parse(text: str, file: Path) -> Mapping[Path, str]:
+def _parse_trusted(text: str, file: Path) -> Mapping[Path, str]:
     try:
         listed: Any = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise _unusable(file, f"is not JSON ({exc})") from exc
+        raise _unusable_list_error(file, f"is not JSON ({exc})") from exc
     # Earlier versions kept a list of folders, without what is in them.
     known: Any = dict.fromkeys(listed, "") if is_list(listed) and all(isinstance(i, str) for i in listed) else listed
     if not is_object(known) or not all(isinstance(item, str) for item in known.values()):
-        raise _unusable(file, "is not a list of folders with fingerprints")
+        raise _unusable_list_error(file, "is not a list of folders with fingerprints")
     return {Path(folder): str(fingerprint) for folder, fingerprint in known.items()}
 
 
-def _write(known: Mapping[Path, str], places: Places) -> None:
+def _write_trusted(known: Mapping[Path, str], places: AppDirs) -> None:
     listed = {str(folder): known[folder] for folder in sorted(known)}
-    write_private(places.trusted_folders, json.dumps(listed, indent=2) + "\n")
+    write_private_file(places.trusted_folders, json.dumps(listed, indent=2) + "\n")
 
 
-def _unusable(file: Path, why: str) -> ConfigError:
+def _unusable_list_error(file: Path, why: str) -> ConfigError:
     return ConfigError(
         f"the list of trusted folders, {file}, {why}",
         hint="delete it, and trust your folders again with `handrail trust`",

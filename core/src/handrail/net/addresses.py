@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from handrail.judging.verdicts import Reason
+from handrail.api.verdict import Reason
 
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
 
 # Where cloud machines ask for their own credentials. Some of these are public by number.
-METADATA: frozenset[Address] = frozenset(
+METADATA_ADDRESSES: frozenset[IPAddress] = frozenset(
     ip_address(text)
     for text in (
         "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
@@ -24,115 +24,119 @@ METADATA: frozenset[Address] = frozenset(
 )  # fmt: skip
 
 
-def _networks(what: str, *texts: str) -> tuple[tuple[Network, str], ...]:
+def _parse_networks(what: str, *texts: str) -> tuple[tuple[IPNetwork, str], ...]:
     return tuple((ip_network(text), what) for text in texts)
 
 
-DOCUMENTATION = "an address for documentation"
+DOCUMENTATION_NOTE = "an address for documentation"
 # The first that holds an address names it.
-SPECIAL: tuple[tuple[Network, str], ...] = (
-    *_networks("the unspecified address", "0.0.0.0/32", "::/128"),
-    *_networks("an address of this host", "0.0.0.0/8"),
-    *_networks("a loopback address", "127.0.0.0/8", "::1/128"),
-    *_networks("a link-local address", "169.254.0.0/16", "fe80::/10"),
-    *_networks("a private address", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
-    *_networks("a private address", "64:ff9b:1::/48"),
-    *_networks("an address behind a provider's NAT", "100.64.0.0/10"),
-    *_networks("a multicast address", "224.0.0.0/4", "ff00::/8"),
-    *_networks("the broadcast address", "255.255.255.255/32"),
-    *_networks(DOCUMENTATION, "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
-    *_networks("a benchmarking address", "198.18.0.0/15", "2001:2::/48"),
-    *_networks("a reserved address", "192.0.0.0/24", "192.88.99.0/24", "240.0.0.0/4", "100::/64", "2001::/23"),
+SPECIAL_NETWORKS: tuple[tuple[IPNetwork, str], ...] = (
+    *_parse_networks("the unspecified address", "0.0.0.0/32", "::/128"),
+    *_parse_networks("an address of this host", "0.0.0.0/8"),
+    *_parse_networks("a loopback address", "127.0.0.0/8", "::1/128"),
+    *_parse_networks("a link-local address", "169.254.0.0/16", "fe80::/10"),
+    *_parse_networks("a private address", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
+    *_parse_networks("a private address", "64:ff9b:1::/48"),
+    *_parse_networks("an address behind a provider's NAT", "100.64.0.0/10"),
+    *_parse_networks("a multicast address", "224.0.0.0/4", "ff00::/8"),
+    *_parse_networks("the broadcast address", "255.255.255.255/32"),
+    *_parse_networks(
+        DOCUMENTATION_NOTE, "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"
+    ),
+    *_parse_networks("a benchmarking address", "198.18.0.0/15", "2001:2::/48"),
+    *_parse_networks("a reserved address", "192.0.0.0/24", "192.88.99.0/24", "240.0.0.0/4", "100::/64", "2001::/23"),
 )
 GLOBAL_V6 = IPv6Network("2000::/3")
 
 # Where an IPv4 address stands in an IPv6 one: its prefix, and how many bits are behind it.
-EMBEDDING: tuple[tuple[IPv6Network, int], ...] = (
+EMBEDDING_NETWORKS: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("::ffff:0:0/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),
     (IPv6Network("::/96"), 0),
     (IPv6Network("64:ff9b::/96"), 0),
     (IPv6Network("2002::/16"), 80),
 )
-TEREDO = IPv6Network("2001::/32")
+TEREDO_NETWORK = IPv6Network("2001::/32")
 # The interface part of an ISATAP address.
-ISATAP = frozenset((0x00005EFE, 0x02005EFE))
-WORD = 0xFFFFFFFF
+ISATAP_MARKS = frozenset((0x00005EFE, 0x02005EFE))
+WORD_MASK = 0xFFFFFFFF
 
 # The codes of the reasons that a person lifts by naming the host, and by nothing else: connections are held to the same list.
-UNREACHED = frozenset(("private_address", "private_name", "metadata_address", "documentation_address"))
-NAMING = (
+NON_PUBLIC_CODES = frozenset(("private_address", "private_name", "metadata_address", "documentation_address"))
+ALLOW_HINT = (
     "a person can allow it by naming the host or its network in their own config.toml, under [network] as allow_private"
 )
 
-NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
+NUMBER_PATTERN = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
 
-def not_public(address: Address) -> Reason | None:
+def find_non_public_reason(address: IPAddress) -> Reason | None:
     """Why no call may go to an address without being told to; None for a public one. What an IPv4 address inside an IPv6 one is counts."""
-    if address in METADATA:
+    if address in METADATA_ADDRESSES:
         return Reason("metadata_address", f"{address} is the metadata service of a cloud machine")
-    inner = tuple(embedded(address))
+    inner = tuple(iter_embedded_ipv4(address))
     for each in inner:
-        if (why := not_public(each)) is not None:
+        if (why := find_non_public_reason(each)) is not None:
             return Reason(why.code, f"{address} stands for {each}: {why.text}")
-    what = next((what for network, what in SPECIAL if address in network), None)
+    what = next((what for network, what in SPECIAL_NETWORKS if address in network), None)
     if what is None and isinstance(address, IPv6Address) and not inner and address not in GLOBAL_V6:
         what = "a reserved address"
     if what is None:
         return None
-    return Reason("documentation_address" if what is DOCUMENTATION else "private_address", f"{address} is {what}")
+    return Reason("documentation_address" if what is DOCUMENTATION_NOTE else "private_address", f"{address} is {what}")
 
 
-def cure(code: str) -> str | None:
+def find_address_hint(code: str) -> str | None:
     """What a person can do about a reason to go nowhere, by its code; None where that is another's to say."""
-    return NAMING if code in UNREACHED else None
+    return ALLOW_HINT if code in NON_PUBLIC_CODES else None
 
 
-def embedded(address: Address) -> Iterator[IPv4Address]:
+def iter_embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
     """The IPv4 addresses that an IPv6 one stands for or carries."""
     if not isinstance(address, IPv6Address):
         return
     number = int(address)
     # The first addresses of that prefix are the unspecified and the loopback one.
     if number > 1:
-        yield from (IPv4Address(number >> bits & WORD) for network, bits in EMBEDDING if address in network)
-    if address in TEREDO:
-        yield IPv4Address(number >> 64 & WORD)
-        yield IPv4Address(~number & WORD)
-    if number >> 32 & WORD in ISATAP:
-        yield IPv4Address(number & WORD)
+        yield from (
+            IPv4Address(number >> bits & WORD_MASK) for network, bits in EMBEDDING_NETWORKS if address in network
+        )
+    if address in TEREDO_NETWORK:
+        yield IPv4Address(number >> 64 & WORD_MASK)
+        yield IPv4Address(~number & WORD_MASK)
+    if number >> 32 & WORD_MASK in ISATAP_MARKS:
+        yield IPv4Address(number & WORD_MASK)
 
 
-def ipv4(host: str) -> IPv4Address | None:
+def parse_browser_ipv4(host: str) -> IPv4Address | None:
     """The address that browsers read in a host that ends in a number: in decimal, octal or hex, in one to four parts; None for a name.
 
     Raises ValueError for numbers that are no address. Source: https://url.spec.whatwg.org/#concept-ipv4-parser
     """
     parts = host.removesuffix(".").split(".")
-    if not NUMBER.fullmatch(parts[-1]):
+    if not NUMBER_PATTERN.fullmatch(parts[-1]):
         return None
-    if len(parts) > 4 or not all(NUMBER.fullmatch(part) for part in parts):
+    if len(parts) > 4 or not all(NUMBER_PATTERN.fullmatch(part) for part in parts):
         raise ValueError(host)
-    *heads, last = (_number(part) for part in parts)
+    *heads, last = (_parse_ipv4_part(part) for part in parts)
     if any(head > 255 for head in heads) or last >= 256 ** (4 - len(heads)):
         raise ValueError(host)
     return IPv4Address(sum(head << 8 * (3 - at) for at, head in enumerate(heads)) + last)
 
 
-def _number(part: str) -> int:
+def _parse_ipv4_part(part: str) -> int:
     if part[:2].lower() == "0x":
         return int(part[2:] or "0", 16)
     return int(part, 8 if part.startswith("0") and len(part) > 1 else 10)
 
 
-def among(address: Address, allowed: Iterable[str]) -> bool:
+def is_address_allowed(address: IPAddress, allowed: Iterable[str]) -> bool:
     """Whether a person allowed an address, by itself or by a network (`192.168.1.0/24`). A metadata service only counts when it is named itself."""
     for text in allowed:
         try:
             network = ip_network(text, strict=False)
         except ValueError:
             continue
-        if address in network and (network.num_addresses == 1 or address not in METADATA):
+        if address in network and (network.num_addresses == 1 or address not in METADATA_ADDRESSES):
             return True
     return False

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from handrail.net import hostnames, urls
 
 # The ports of a host that is named without one.
-WEB_PORTS = frozenset(urls.PORTS.values())
-ENTRY = re.compile(r"(?P<below>\*\.)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::(?P<port>[1-9][0-9]{0,4}))?")
+WEB_PORTS = frozenset(urls.DEFAULT_PORTS.values())
+HOST_ENTRY = re.compile(r"(?P<below>\*\.)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::(?P<port>[1-9][0-9]{0,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class HostEntry:
     @classmethod
     def parse(cls, text: str) -> HostEntry:
         """Read an entry. Raises ValueError for anything that is not exactly one."""
-        found = ENTRY.fullmatch(text)
+        found = HOST_ENTRY.fullmatch(text)
         port = int(found["port"]) if found is not None and found["port"] else None
-        host = urls.host_view(found["host"]).host if found is not None else ""
+        host = urls.evaluate_host(found["host"]).host if found is not None else ""
         if not host or (port or 0) > 65535 or (found is not None and found["below"] and not host[-1].isalpha()):
             raise ValueError(f"{text!r} is not a host; give `name`, `name:port` or `*.name`")
         return cls(host, port, bool(found and found["below"]))
@@ -68,4 +68,8 @@ class AllowedHosts:
 def is_loopback(host: str) -> bool:
     """Return True for names and addresses by which a machine means itself: `localhost`, names below it, 127.0.0.0/8, ::1."""
     name = host.strip("[]").lower().removesuffix(".")
-    return hostnames.under(name, "localhost") or name == "::1" or re.fullmatch(r"127(\.\d{1,3}){3}", name) is not None
+    return (
+        hostnames.is_same_or_subdomain(name, "localhost")
+        or name == "::1"
+        or re.fullmatch(r"127(\.\d{1,3}){3}", name) is not None
+    )

@@ -13,10 +13,10 @@ SERVER_NAME = 0
 ENCRYPTED_CLIENT_HELLO = 0xFE0D
 HOST_NAME = 0
 # Bytes of one record, and of the whole message: larger ones than any client sends.
-LONGEST_RECORD = 16_384
-LONGEST_HELLO = 65_536
+MAX_RECORD_BYTES = 16_384
+MAX_HELLO_BYTES = 65_536
 # Records that one message may be split into: each piece that arrives has all of them read again.
-MOST_RECORDS = 64
+MAX_RECORDS = 64
 
 
 class NotClientHello(ValueError):
@@ -36,18 +36,18 @@ class ClientHello:
 
 def parse_client_hello(data: bytes) -> ClientHello | None:
     """Read the message at the beginning of `data`; None when more bytes are needed. Raises `NotClientHello`."""
-    message = _message(data)
-    return None if message is None else _hello(message)
+    message = _join_handshake_message(data)
+    return None if message is None else _parse_hello(message)
 
 
-def _message(data: bytes) -> bytes | None:
+def _join_handshake_message(data: bytes) -> bytes | None:
     """The body of the handshake message, joined from its records."""
     joined = b""
     at = 0
-    for _ in range(MOST_RECORDS + 1):
+    for _ in range(MAX_RECORDS + 1):
         if len(joined) >= 4:
             size = int.from_bytes(joined[1:4])
-            if joined[0] != CLIENT_HELLO or size > LONGEST_HELLO:
+            if joined[0] != CLIENT_HELLO or size > MAX_HELLO_BYTES:
                 raise NotClientHello("the first message is not a client's")
             if len(joined) >= 4 + size:
                 return joined[4 : 4 + size]
@@ -57,7 +57,7 @@ def _message(data: bytes) -> bytes | None:
         if len(head) < 5:
             return None
         length = int.from_bytes(head[3:5])
-        if not 0 < length <= LONGEST_RECORD:
+        if not 0 < length <= MAX_RECORD_BYTES:
             raise NotClientHello("a TLS record has no valid length")
         if len(data) < at + 5 + length:
             return None
@@ -66,8 +66,8 @@ def _message(data: bytes) -> bytes | None:
     raise NotClientHello("it is split into too many records")
 
 
-def _hello(message: bytes) -> ClientHello:
-    reader = _Reader(message)
+def _parse_hello(message: bytes) -> ClientHello:
+    reader = _ByteReader(message)
     # Version and random.
     reader.take(2 + 32)
     for width in (1, 2, 1):
@@ -77,11 +77,11 @@ def _hello(message: bytes) -> ClientHello:
         return ClientHello(None)
     names: list[bytes] = []
     encrypted = False
-    extensions = _Reader(reader.vector(2))
+    extensions = _ByteReader(reader.vector(2))
     while not extensions.done:
         kind, body = extensions.number(2), extensions.vector(2)
         if kind == SERVER_NAME:
-            names += _host_names(body)
+            names += _parse_host_names(body)
         encrypted = encrypted or kind == ENCRYPTED_CLIENT_HELLO
     if len(names) > 1:
         raise NotClientHello("it asks for several server names")
@@ -91,9 +91,9 @@ def _hello(message: bytes) -> ClientHello:
         raise NotClientHello("its server name is not ASCII") from exc
 
 
-def _host_names(body: bytes) -> list[bytes]:
+def _parse_host_names(body: bytes) -> list[bytes]:
     names: list[bytes] = []
-    listed = _Reader(_Reader(body).vector(2))
+    listed = _ByteReader(_ByteReader(body).vector(2))
     while not listed.done:
         kind, name = listed.number(1), listed.vector(2)
         if kind == HOST_NAME:
@@ -101,7 +101,7 @@ def _host_names(body: bytes) -> list[bytes]:
     return names
 
 
-class _Reader:
+class _ByteReader:
     """Reads numbers and vectors with a length in front, in order."""
 
     def __init__(self, data: bytes) -> None:

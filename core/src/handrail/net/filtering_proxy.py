@@ -20,24 +20,24 @@ from typing import Literal
 from handrail.errors import Denied, Downstream
 from handrail.net import urls
 from handrail.net.allowed_hosts import AllowedHosts
-from handrail.net.client_hello import LONGEST_HELLO, NotClientHello, parse_client_hello
-from handrail.net.outward import BUFFER, Link, Outward
-from handrail.net.request_heads import (
-    Authority,
+from handrail.net.client_hello import MAX_HELLO_BYTES, NotClientHello, parse_client_hello
+from handrail.net.http_heads import (
     BadRequest,
+    RequestAuthority,
     RequestHead,
     encode_head,
-    handed_on,
+    filter_hop_by_hop,
     parse_authority,
     parse_request,
     parse_response,
 )
+from handrail.net.outbound import BUFFER_BYTES, OutboundConnector, OutboundLink
 
 log = logging.getLogger(__name__)
 
 # Bytes of one head, and of one piece of what is handed on.
-LONGEST_HEAD = BUFFER
-PIECE = 65_536
+LONGEST_HEAD = BUFFER_BYTES
+COPY_BYTES = 65_536
 # Connections at a time; further ones wait.
 MOST_CONNECTIONS = 64
 # Seconds for a head and for the first message of a TLS connection.
@@ -49,7 +49,7 @@ CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(;[\t\x20-\x7e\x80-\xff]*)?\r
 LONGEST_CHUNK_LINE = 1_024
 MOST_TRAILERS = 64
 
-Why = Literal["not_allowed", "not_public", "other_host", "unreachable"]
+RefusalReason = Literal["not_allowed", "not_public", "other_host", "unreachable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class RefusedConnection:
     """
 
     place: str
-    why: Why
+    why: RefusalReason
     text: str
 
 
@@ -70,7 +70,7 @@ class FilteringProxy:
     """Proxy for one confined program. `report` is told of each connection that is refused, `reached` of each place that took one."""
 
     allowed: AllowedHosts
-    outward: Outward
+    outward: OutboundConnector
     report: Callable[[RefusedConnection], None]
     reached: Callable[[str], None] = lambda place: None
 
@@ -104,7 +104,7 @@ class FilteringProxy:
         try:
             async with asyncio.timeout(HEAD_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-            await self._answer(head, Link(reader, writer))
+            await self._answer(head, OutboundLink(reader, writer))
             writer.write_eof()
             await writer.drain()
         # A client that leaves, sends too much or nothing at all.
@@ -113,45 +113,45 @@ class FilteringProxy:
             # An answer that was cut off must not look like a whole one.
             writer.transport.abort()
         finally:
-            await _close(writer)
+            await _close_writer(writer)
 
-    async def _answer(self, head: bytes, near: Link) -> None:
+    async def _answer(self, head: bytes, near: OutboundLink) -> None:
         try:
             request = parse_request(head)
         except BadRequest as exc:
-            near.writer.write(_page(400, str(exc)))
+            near.writer.write(_build_error_page(400, str(exc)))
             return
         try:
             self._check(request.authority)
             await (self._tunnel(request.authority, near) if request.tunnels else self._hand_on(request, near))
         except BadRequest as exc:
-            near.writer.write(_page(400, str(exc)))
+            near.writer.write(_build_error_page(400, str(exc)))
         except Denied as exc:
-            near.writer.write(_page(403, str(exc)))
+            near.writer.write(_build_error_page(403, str(exc)))
         except Downstream as exc:
             place = request.authority.place
             text = str(exc) if place in str(exc) else f"{place}: {exc}"
             self.report(RefusedConnection(place, "unreachable", text))
             # A program would take a page for the answer of the server that it asked.
             if request.tunnels:
-                near.writer.write(_page(502, str(exc)))
+                near.writer.write(_build_error_page(502, str(exc)))
 
-    def _check(self, to: Authority) -> None:
+    def _check(self, to: RequestAuthority) -> None:
         """Raise `Denied` for a host that is not in the list."""
         if self.allowed.permits(to.host, to.port):
             return
         allowed = (*self.outward.allow_private, *self.outward.own_names)
-        refused = urls.host_view(to.host, allow_private=allowed)
+        refused = urls.evaluate_host(to.host, allow_private=allowed)
         closed = next((r for r in refused.reasons if refused.floor is not None), None)
         text = f"the sandbox refused a connection to {to.place}" + (f": {closed.text}" if closed else "")
         raise self._refusal(to.place, "not_public" if closed else "not_allowed", text)
 
-    def _refusal(self, place: str, why: Why, text: str) -> Denied:
+    def _refusal(self, place: str, why: RefusalReason, text: str) -> Denied:
         self.report(RefusedConnection(place, why, text))
         return Denied(text)
 
     @asynccontextmanager
-    async def _linked(self, to: Authority, link: Awaitable[Link]) -> AsyncGenerator[Link]:
+    async def _linked(self, to: RequestAuthority, link: Awaitable[OutboundLink]) -> AsyncGenerator[OutboundLink]:
         try:
             far = await link
         except Denied as exc:
@@ -162,26 +162,26 @@ class FilteringProxy:
         try:
             yield far
         finally:
-            await _close(far.writer)
+            await _close_writer(far.writer)
 
-    async def _tunnel(self, to: Authority, near: Link) -> None:
+    async def _tunnel(self, to: RequestAuthority, near: OutboundLink) -> None:
         async with self._linked(to, self.outward.open_tunnel(to.host, to.port)) as far:
             near.writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
             begun = await self._hello(to, near.reader)
             if begun is None:
                 return
             far.writer.write(begun)
-            await _relay(near, far)
+            await _relay_both_ways(near, far)
 
-    async def _hello(self, to: Authority, reader: asyncio.StreamReader) -> bytes | None:
+    async def _hello(self, to: RequestAuthority, reader: asyncio.StreamReader) -> bytes | None:
         """Read the first message of a TLS connection that asks for the host it was made to; None where it does not."""
         begun = b""
         try:
             async with asyncio.timeout(HELLO_S):
                 while (hello := parse_client_hello(begun)) is None:
-                    more = await reader.read(PIECE)
+                    more = await reader.read(COPY_BYTES)
                     begun += more
-                    if not more or len(begun) > 2 * LONGEST_HELLO:
+                    if not more or len(begun) > 2 * MAX_HELLO_BYTES:
                         return None
             if hello.encrypted:
                 raise NotClientHello("its server name is encrypted")
@@ -195,12 +195,12 @@ class FilteringProxy:
         self.report(RefusedConnection(to.place, "other_host", text))
         return None
 
-    async def _hand_on(self, request: RequestHead, near: Link) -> None:
+    async def _hand_on(self, request: RequestHead, near: OutboundLink) -> None:
         """Send one request and its answer. The connection ends then: the next request is judged anew."""
         to = request.authority
         async with self._linked(to, self.outward.open_http(to.host, to.port)) as far:
             host = (f"[{to.host}]" if ":" in to.host else to.host) + (f":{to.port}" if to.port != 80 else "")
-            headers = [(b"Host", host.encode()), *handed_on(request.headers, without=(b"host", b"expect"))]
+            headers = [(b"Host", host.encode()), *filter_hop_by_hop(request.headers, without=(b"host", b"expect"))]
             headers += [(b"Transfer-Encoding", b"chunked")] if request.length is None else []
             if far.absolute and far.authorization is not None:
                 headers.append((b"Proxy-Authorization", far.authorization.encode()))
@@ -221,11 +221,11 @@ async def _send_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
     """Hand on a request's body and nothing behind it. What is not understood ends the connection, so that the server sees it cut off."""
     try:
         if length is not None:
-            await _copy(reader, writer, length)
+            await _copy_bytes(reader, writer, length)
             return
-        while size := await _chunk_size(reader):
+        while size := await _read_chunk_size(reader):
             writer.write(b"%x\r\n" % size)
-            await _copy(reader, writer, size)
+            await _copy_bytes(reader, writer, size)
             if await reader.readexactly(2) != b"\r\n":
                 raise BadRequest("a chunk has no end")
             writer.write(b"\r\n")
@@ -240,7 +240,7 @@ async def _send_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
         writer.transport.abort()
 
 
-async def _chunk_size(reader: asyncio.StreamReader) -> int:
+async def _read_chunk_size(reader: asyncio.StreamReader) -> int:
     line = await reader.readuntil(b"\r\n")
     found = CHUNK_SIZE.fullmatch(line) if len(line) <= LONGEST_CHUNK_LINE else None
     if found is None:
@@ -259,16 +259,16 @@ async def _send_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
         if answer.status >= 200:
             break
     chunked = [(name, value) for name, value in answer.headers if name.lower() == b"transfer-encoding"]
-    headers = [*handed_on(answer.headers), *chunked, (b"Connection", b"close")]
+    headers = [*filter_hop_by_hop(answer.headers), *chunked, (b"Connection", b"close")]
     writer.write(encode_head(answer.line, headers))
-    await _copy(reader, writer, answer.length)
+    await _copy_bytes(reader, writer, answer.length)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
+async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
     """Copy so many bytes, or all there are. Raises `IncompleteReadError` where there are fewer."""
     left = length
     while left is None or left > 0:
-        data = await reader.read(PIECE if left is None else min(left, PIECE))
+        data = await reader.read(COPY_BYTES if left is None else min(left, COPY_BYTES))
         if not data:
             if left is None:
                 return
@@ -278,11 +278,11 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, leng
         left = None if left is None else left - len(data)
 
 
-async def _relay(near: Link, far: Link) -> None:
+async def _relay_both_ways(near: OutboundLink, far: OutboundLink) -> None:
     """Copy both ways until both have ended, or one fails."""
 
     async def one_way(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _copy(reader, writer, None)
+        await _copy_bytes(reader, writer, None)
         # The other side is told that no more comes, and may still answer; by TLS, to a proxy, only by ending the connection.
         with contextlib.suppress(OSError):
             if writer.can_write_eof():
@@ -302,14 +302,14 @@ async def _relay(near: Link, far: Link) -> None:
         await asyncio.gather(*ways)
 
 
-async def _close(writer: asyncio.StreamWriter) -> None:
+async def _close_writer(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with contextlib.suppress(OSError, asyncio.CancelledError, TimeoutError):
         async with asyncio.timeout(1):
             await writer.wait_closed()
 
 
-def _page(status: int, text: str) -> bytes:
+def _build_error_page(status: int, text: str) -> bytes:
     body = f"Handrail: {text}\n".encode("ascii", "backslashreplace")
     head = f"HTTP/1.1 {status} Handrail\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
     return head.encode() + body

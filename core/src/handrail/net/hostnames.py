@@ -8,22 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from handrail.judging.verdicts import Reason
-from handrail.name_shapes import fits_shape
+from handrail.api.verdict import Reason
+from handrail.glob_match import is_glob_match
 from handrail.net import addresses
 
 MAX_NAME = 253
-LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-PUNYCODE = "xn--"
+HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+PUNYCODE_PREFIX = "xn--"
 # Ideographic full stops, which IDNA takes for dots.
-DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
+DOT_TRANSLATION = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
 # Old and new IDNA read these as different names.
-DEVIATIONS = frozenset("\u00df\u03c2")
+IDNA_DEVIATIONS = frozenset("\u00df\u03c2")
 # Shown as nothing, though they are no format characters.
-BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+BLANK_CHARS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
 # Scripts that are written together with Latin letters and each other.
-MIXABLE = (
+MIXABLE_SCRIPTS = (
     frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")),
     frozenset(("LATIN", "CJK", "HANGUL")),
     frozenset(("LATIN", "CJK", "BOPOMOFO")),
@@ -49,13 +49,13 @@ METADATA_NAMES = frozenset(
     )
 )  # fmt: skip
 # Services whose names answer with any address that is asked for, the own machine's among them.
-WILDCARD = frozenset(
+WILDCARD_DNS_DOMAINS = frozenset(
     (
         "nip.io", "sslip.io", "xip.io", "traefik.me", "localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "local.gd",
         "localho.st", "1u.ms", "rbndr.us", "rebind.network", "rebind.it", "ip.addr.tools", "backname.io",
     )
 )  # fmt: skip
-SHORTENERS = frozenset(
+URL_SHORTENERS = frozenset(
     (
         "bit.ly", "t.co", "tinyurl.com", "goo.gl", "ow.ly", "is.gd", "v.gd", "buff.ly", "rb.gy", "cutt.ly",
         "rebrand.ly", "shorturl.at", "lnkd.in", "t.ly", "bl.ink", "tiny.cc", "s.id", "trib.al", "dlvr.it", "soo.gd",
@@ -64,13 +64,13 @@ SHORTENERS = frozenset(
     )
 )  # fmt: skip
 # A name that goes on behind one of these looks like the site before it.
-ENDS_OF_SITES = frozenset(("com", "net", "org", "gov", "edu", "mil"))
-QUAD = re.compile(r"(?<![0-9])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?![0-9])")
+COMMON_TLDS = frozenset(("com", "net", "org", "gov", "edu", "mil"))
+DOTTED_QUAD = re.compile(r"(?<![0-9])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?![0-9])")
 HEX_QUAD = re.compile(r"(?<![0-9a-z])[0-9a-f]{8}(?![0-9a-z])")
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class HostName:
     """A host's name. `ascii` is what is asked for, lower case and in punycode; `refused` and `doubtful` say what is wrong with it."""
 
     ascii: str
@@ -78,132 +78,146 @@ class Name:
     doubtful: Reason | None = None
 
 
-def read(text: str) -> Name:
+def parse_host_name(text: str) -> HostName:
     """The name that browsers read in the host of an address, mapped as IDNA does."""
     if text.isascii():
         name, doubtful = text.lower(), None
     else:
-        name, doubtful = _mapped(text)
+        name, doubtful = _map_idna(text)
     labels = name.removesuffix(".").split(".")
     try:
-        encoded = ".".join(_ascii(label) for label in labels)
+        encoded = ".".join(_encode_label(label) for label in labels)
     except UnicodeError:
-        return Name(name, Reason("malformed_host", f"{text!r} is not the name of a host"))
-    if len(encoded) > MAX_NAME or not all(LABEL.fullmatch(label) for label in encoded.split(".")):
-        return Name(encoded, Reason("malformed_host", f"{text!r} is not the name of a host"))
-    if any(_invisible(character) for character in text):
-        return Name(encoded, Reason("invisible_character", f"the host holds characters that are not seen: {text!r}"))
-    return Name(encoded, None, _look_alike(encoded) or doubtful)
+        return HostName(name, Reason("malformed_host", f"{text!r} is not the name of a host"))
+    if len(encoded) > MAX_NAME or not all(HOST_LABEL.fullmatch(label) for label in encoded.split(".")):
+        return HostName(encoded, Reason("malformed_host", f"{text!r} is not the name of a host"))
+    if any(_is_invisible(character) for character in text):
+        return HostName(
+            encoded, Reason("invisible_character", f"the host holds characters that are not seen: {text!r}")
+        )
+    return HostName(encoded, None, _find_look_alike(encoded) or doubtful)
 
 
-def local(name: str) -> Reason | None:
+def find_local_reason(name: str) -> Reason | None:
     """Why a name is one of a machine's own or its network's; None for one that the whole internet may know."""
     if name in METADATA_NAMES:
         return Reason("metadata_address", f"{name!r} is the metadata service of a cloud machine")
     if "." not in name:
         return Reason("private_name", f"{name!r} is a name of the local network")
-    if any(under(name, ending) for ending in LOCAL_ENDINGS):
+    if any(is_same_or_subdomain(name, ending) for ending in LOCAL_ENDINGS):
         return Reason("private_name", f"{name!r} is a name of this machine or its network")
-    if any(under(name, ending) for ending in WILDCARD) and not _holds_public(name):
+    if any(is_same_or_subdomain(name, ending) for ending in WILDCARD_DNS_DOMAINS) and not _has_only_public_addresses(
+        name
+    ):
         return Reason("private_name", f"{name!r} may answer with an address of this machine or its network")
     return None
 
 
-def doubts(name: str) -> list[Reason]:
+def list_host_doubts(name: str) -> list[Reason]:
     """What a person should know of a public name before a call goes there."""
     found: list[Reason] = []
-    if any(under(name, shortener) for shortener in SHORTENERS):
+    if any(is_same_or_subdomain(name, shortener) for shortener in URL_SHORTENERS):
         found.append(Reason("shortener", f"{name!r} leads on to another address, which is not seen here"))
-    if (site := _site_within(name.split("."))) is not None:
+    if (site := _find_site_prefix(name.split("."))) is not None:
         found.append(Reason("name_within_name", f"{name!r} begins like {site!r} and is another site"))
-    if _quads(name):
+    if _find_embedded_addresses(name):
         found.append(Reason("address_in_name", f"{name!r} has a number in it that is an address"))
     return found
 
 
-def under(name: str, ending: str) -> bool:
+def is_same_or_subdomain(name: str, ending: str) -> bool:
     """Whether a name is `ending` or below it: labels are compared from the right, whole ones."""
     return name == ending or name.endswith(f".{ending}")
 
 
-def named(name: str, patterns: Iterable[str]) -> bool:
+def is_name_listed(name: str, patterns: Iterable[str]) -> bool:
     """Whether one of the patterns is this name; `*.lan` are all names below `lan`."""
-    return any(fits_shape(name, pattern.lower().removesuffix(".")) for pattern in patterns)
+    return any(is_glob_match(name, pattern.lower().removesuffix(".")) for pattern in patterns)
 
 
-def written(name: str) -> str:
+def decode_punycode(name: str) -> str:
     """A name in punycode in the letters it stands for."""
     try:
-        return ".".join(map(_decoded, name.split(".")))
+        return ".".join(map(_decode_label, name.split(".")))
     except UnicodeError:
         return name
 
 
-def _mapped(text: str) -> tuple[str, Reason | None]:
+def _map_idna(text: str) -> tuple[str, Reason | None]:
     """The name with everything mapped that IDNA maps, and a doubt where that is more than case and composition."""
-    seen = "".join(character for character in text if not _invisible(character))
-    mapped = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).translate(DOTS).lower())
+    seen = "".join(character for character in text if not _is_invisible(character))
+    mapped = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).translate(DOT_TRANSLATION).lower())
     if mapped != unicodedata.normalize("NFC", text).lower():
         return mapped, Reason("disguised_host", f"the host is written {text!r} and is {mapped!r}")
-    if not DEVIATIONS.isdisjoint(mapped):
+    if not IDNA_DEVIATIONS.isdisjoint(mapped):
         return mapped, Reason("disguised_host", f"programs disagree about which name {text!r} is")
     return mapped, None
 
 
-def _invisible(character: str) -> bool:
-    return character in BLANK or "\ufe00" <= character <= "\ufe0f" or unicodedata.category(character) == "Cf"
+def _is_invisible(character: str) -> bool:
+    return character in BLANK_CHARS or "\ufe00" <= character <= "\ufe0f" or unicodedata.category(character) == "Cf"
 
 
-def _ascii(label: str) -> str:
+def _encode_label(label: str) -> str:
     """The label in punycode; UnicodeError for what is none."""
-    decoded = _decoded(label)
-    encoded = decoded if decoded.isascii() else PUNYCODE + decoded.encode("punycode").decode("ascii")
+    decoded = _decode_label(label)
+    encoded = decoded if decoded.isascii() else PUNYCODE_PREFIX + decoded.encode("punycode").decode("ascii")
     mapped = unicodedata.normalize("NFKC", decoded).lower() == decoded
     if not mapped or (encoded != label and decoded != label) or any(unicodedata.category(c)[0] == "C" for c in decoded):
         raise UnicodeError(label)
     return encoded
 
 
-def _decoded(label: str) -> str:
-    return label.removeprefix(PUNYCODE).encode("ascii").decode("punycode") if label.startswith(PUNYCODE) else label
+def _decode_label(label: str) -> str:
+    return (
+        label.removeprefix(PUNYCODE_PREFIX).encode("ascii").decode("punycode")
+        if label.startswith(PUNYCODE_PREFIX)
+        else label
+    )
 
 
-def _look_alike(name: str) -> Reason | None:
-    if PUNYCODE not in name:
+def _find_look_alike(name: str) -> Reason | None:
+    if PUNYCODE_PREFIX not in name:
         return None
-    labels = [_decoded(label) for label in name.split(".")]
-    strange = [label for label in labels if not label.isascii() and _mistakable(label, labels[-1])]
+    labels = [_decode_label(label) for label in name.split(".")]
+    strange = [label for label in labels if not label.isascii() and _is_mistakable(label, labels[-1])]
     return Reason("look_alike", f"{'.'.join(labels)!r} may look like another name; it is {name}") if strange else None
 
 
-def _mistakable(label: str, last: str) -> bool:
+def _is_mistakable(label: str, last: str) -> bool:
     letters = [character for character in label if unicodedata.category(character)[0] == "L"]
     if any(unicodedata.category(character)[0] not in "LNMP" for character in label) or ODD_LATIN.search(label):
         return True
     scripts = {unicodedata.name(letter, "?").split()[0] for letter in letters}
     if len(scripts) > 1:
-        return not any(scripts <= mix for mix in MIXABLE)
+        return not any(scripts <= mix for mix in MIXABLE_SCRIPTS)
     # A name of another script under an ending of that script is at home there.
     return scripts != {"LATIN"} and last.isascii() and not set(letters) - LATIN_TWINS
 
 
-def _site_within(labels: Sequence[str]) -> str | None:
+def _find_site_prefix(labels: Sequence[str]) -> str | None:
     """The site that a longer name begins like; `example.com.au` is none."""
     for at in range(1, len(labels) - 1):
         country = at == len(labels) - 2 and len(labels[-1]) == 2
-        if labels[at] in ENDS_OF_SITES and not country:
+        if labels[at] in COMMON_TLDS and not country:
             return ".".join(labels[: at + 1])
     return None
 
 
-def _quads(name: str) -> list[IPv4Address]:
+def _find_embedded_addresses(name: str) -> list[IPv4Address]:
     dotted = [
-        ".".join(map(str, map(int, quad))) for quad in QUAD.findall(name) if all(int(part) < 256 for part in quad)
+        ".".join(map(str, map(int, quad)))
+        for quad in DOTTED_QUAD.findall(name)
+        if all(int(part) < 256 for part in quad)
     ]
-    hexed = [found for found in HEX_QUAD.findall(name) if any(under(name, ending) for ending in WILDCARD)]
+    hexed = [
+        found
+        for found in HEX_QUAD.findall(name)
+        if any(is_same_or_subdomain(name, ending) for ending in WILDCARD_DNS_DOMAINS)
+    ]
     return [IPv4Address(each) for each in dotted] + [IPv4Address(int(each, 16)) for each in hexed]
 
 
-def _holds_public(name: str) -> bool:
-    found = _quads(name)
-    return bool(found) and all(addresses.not_public(each) is None for each in found)
+def _has_only_public_addresses(name: str) -> bool:
+    found = _find_embedded_addresses(name)
+    return bool(found) and all(addresses.find_non_public_reason(each) is None for each in found)

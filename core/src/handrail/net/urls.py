@@ -1,6 +1,6 @@
 """URLs as calls name them: where they lead, and what speaks against going there.
 
-Only the text is looked at here; what a name answers is asked when a connection is made (`handrail.net.connecting`). An address is read as browsers
+Only the text is looked at here; what a name answers is asked when a connection is made (`handrail.net.resolver`). An address is read as browsers
 read it (https://url.spec.whatwg.org), and refused where other programs would read another one.
 """
 
@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from urllib.parse import quote, unquote, urljoin
 
-from handrail.judging.verdicts import Decision, Reason
+from handrail.api.verdict import Decision, Reason
 from handrail.net import addresses, hostnames
 
 MAX_LENGTH = 8192
-PORTS = {"http": 80, "https": 443}
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-SPACE = re.compile(r"\s")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+SCHEME_PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+CONTROL_CHARS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+SPACE_CHARS = re.compile(r"\s")
 BARE_IPV6 = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 ANY_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 # `[user@]host:path`, as scp, git and rsync take it.
 PLACE_AND_PATH = re.compile(r"((?:[^/:@]*@)?(?:[^/:@\[\]]+|\[[^/\[\]]*\])):(?![0-9]*(?:[/?#]|$))(.*)", re.DOTALL)
-PORT = re.compile(r"[1-9][0-9]{0,4}")
+PORT_PATTERN = re.compile(r"[1-9][0-9]{0,4}")
 # What no host may hold; percent signs among them, though browsers decode them.
-FORBIDDEN = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]")
+FORBIDDEN_HOST_CHARS = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]")
 # Ports that browsers refuse: other services take what is sent there for their own commands. Source: https://fetch.spec.whatwg.org/#port-blocking
 BLOCKED_PORTS = frozenset(
     (
@@ -42,23 +42,23 @@ MAX_LABEL = 40
 MAX_HOST = 100
 MAX_SEGMENT = 120
 # Names of parameters that carry something away.
-CARRIERS = frozenset(
+DATA_PARAMETERS = frozenset(
     (
         "data", "payload", "exfil", "dump", "secret", "secrets", "leak", "content", "contents", "body", "file", "env",
         "b64", "base64", "password", "passwd", "pwd", "token", "api_key", "apikey", "key", "credentials", "cookie",
         "cookies", "stolen", "loot",
     )
 )  # fmt: skip
-CARRIED = 8
-RUN = re.compile(r"[A-Z0-9]{12,}|[A-Za-z0-9]{16,}")
+MIN_CARRIED_CHARS = 8
+ALPHANUMERIC_RUN = re.compile(r"[A-Z0-9]{12,}|[A-Za-z0-9]{16,}")
 LONG_RUN = 24
 # Right behind the host, without a path between: old programs take the rest for a part of the host.
 HOST_BEHIND = re.compile(r"[?#]([^/]*@|[^=&/]*\.[A-Za-z]{2,}([/:]|$))")
-WORDS = re.compile(r"[a-z]+([-_+/=][a-z0-9]+)*|[0-9-]+")
+PLAIN_WORDS = re.compile(r"[a-z]+([-_+/=][a-z0-9]+)*|[0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class UrlView:
     """What the text of an address makes of going there.
 
     `suggestion` ALLOW means that the address itself raises no objection. `floor` as in an opinion. `url` is what will be asked for, in ASCII;
@@ -77,7 +77,7 @@ class View:
     def place(self) -> str:
         """`host`, or `host:port` where the port is not the scheme's own; of an IPv6 address with brackets."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port in (0, PORTS.get(self.scheme)) else f"{host}:{self.port}"
+        return host if self.port in (0, DEFAULT_PORTS.get(self.scheme)) else f"{host}:{self.port}"
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -85,80 +85,80 @@ class View:
         return self.scheme, self.host, self.port
 
 
-def view(text: str, *, allow_private: Collection[str] = (), scheme: str | None = None) -> View:
+def evaluate_url(text: str, *, allow_private: Collection[str] = (), scheme: str | None = None) -> UrlView:
     """What speaks against going to the address `text`.
 
     `allow_private`: hosts, addresses and networks of the person's own that may be reached. `scheme`: taken when the text has none, as command
     line programs do.
     """
     text = text.strip(" ")
-    if (why := _unreadable(text)) is not None:
-        return _refused(why)
+    if (why := _find_unreadable_reason(text)) is not None:
+        return _build_refused_view(why)
     if scheme is not None and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(//|(?![0-9]))", text):
         text = f"{scheme}://{text}"
-    found = SCHEME.match(text)
+    found = SCHEME_PREFIX.match(text)
     if found is None:
-        return _refused(Reason("no_scheme", f"{text!r} does not begin with https:// or http://"))
+        return _build_refused_view(Reason("no_scheme", f"{text!r} does not begin with https:// or http://"))
     name, rest = found[1].lower(), text[found.end() :]
-    if name in PORTS:
-        return _of_web(name, rest, allow_private)
-    return _of_scheme(name, rest, allow_private)
+    if name in DEFAULT_PORTS:
+        return _evaluate_web_url(name, rest, allow_private)
+    return _evaluate_other_scheme(name, rest, allow_private)
 
 
-def joined(base: str, text: str) -> str:
-    """Where a reference in something from `base` leads; the text itself where it is no address, as `view` will say."""
+def join_url(base: str, text: str) -> str:
+    """Where a reference in something from `base` leads; the text itself where it is no address, as `evaluate_url` will say."""
     try:
         return urljoin(base, text)
     except ValueError:
         return text
 
 
-def place(text: str) -> str:
-    """`host` or `host:port`, as `View.place`, that an address of any scheme, a host's name, or `[user@]host:path` leads to.
+def find_url_place(text: str) -> str:
+    """`host` or `host:port`, as `UrlView.place`, that an address of any scheme, a host's name, or `[user@]host:path` leads to.
 
     Empty when it cannot be told, also where programs disagree.
     """
     text = text.strip(" ")
     if BARE_IPV6.fullmatch(text):
-        return host_view(text).place
+        return evaluate_host(text).place
     if (named := ANY_SCHEME.match(text)) is not None:
         scheme = named[1].lower()
-        return view(f"{scheme if scheme in PORTS else 'http'}://{text[named.end() :]}").place
+        return evaluate_url(f"{scheme if scheme in DEFAULT_PORTS else 'http'}://{text[named.end() :]}").place
     if (copied := PLACE_AND_PATH.fullmatch(text)) is not None:
         # To `scp` the host stands before the colon, to `curl` behind the @.
         text = copied[1] if "@" not in copied[2].partition("/")[0] else ""
-    return view(f"http://{text}").place
+    return evaluate_url(f"http://{text}").place
 
 
-def host_view(host: str, *, allow_private: Collection[str] = ()) -> View:
+def evaluate_host(host: str, *, allow_private: Collection[str] = ()) -> UrlView:
     """What speaks against connecting to a host, written as a name or an address (without brackets or with them)."""
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    return _of_host(f"[{bare}]" if ":" in bare else bare, allow_private)
+    return _evaluate_host_text(f"[{bare}]" if ":" in bare else bare, allow_private)
 
 
-def _refused(*reasons: Reason) -> View:
-    return View(Decision.DENY, Decision.DENY, reasons)
+def _build_refused_view(*reasons: Reason) -> UrlView:
+    return UrlView(Decision.DENY, Decision.DENY, reasons)
 
 
-def _unreadable(text: str) -> Reason | None:
+def _find_unreadable_reason(text: str) -> Reason | None:
     if not text:
         return Reason("empty_address", "the address is empty")
     if len(text) > MAX_LENGTH:
         return Reason("long_address", f"the address is longer than {MAX_LENGTH} characters")
-    if CONTROL.search(text):
+    if CONTROL_CHARS.search(text):
         return Reason("control_character", "the address holds a control character, which some programs drop")
-    if SPACE.search(text):
+    if SPACE_CHARS.search(text):
         return Reason(
             "space", "the address holds a space; programs disagree about where it ends (a space is written %20)"
         )
     return None
 
 
-def _of_scheme(scheme: str, rest: str, allow_private: Collection[str]) -> View:
+def _evaluate_other_scheme(scheme: str, rest: str, allow_private: Collection[str]) -> UrlView:
     """Of the other schemes only those that show a page of the web, and the empty page, may be asked for."""
     if scheme in ("view-source", "blob"):
-        inner = view(rest, allow_private=allow_private)
-        if inner.suggestion is Decision.DENY or inner.scheme not in PORTS:
+        inner = evaluate_url(rest, allow_private=allow_private)
+        if inner.suggestion is Decision.DENY or inner.scheme not in DEFAULT_PORTS:
             return replace(inner, suggestion=Decision.DENY, floor=Decision.DENY)
         odd = Reason("browser_scheme", f"{scheme}: only means something inside a browser")
         return replace(
@@ -166,44 +166,48 @@ def _of_scheme(scheme: str, rest: str, allow_private: Collection[str]) -> View:
             suggestion=Decision.CONFIRM,
             reasons=(odd, *inner.reasons),
             scheme=scheme,
-            port=0 if inner.port == PORTS[inner.scheme] else inner.port,
+            port=0 if inner.port == DEFAULT_PORTS[inner.scheme] else inner.port,
             url=f"{scheme}:{inner.url}",
         )
     if scheme == "about" and rest.lower() in ("blank", "srcdoc"):
-        return View(Decision.CONFIRM, None, (Reason("browser_scheme", "about: only means something inside a browser"),))
-    return _refused(Reason("scheme", f"{scheme}: is not http or https"))
+        return UrlView(
+            Decision.CONFIRM, None, (Reason("browser_scheme", "about: only means something inside a browser"),)
+        )
+    return _build_refused_view(Reason("scheme", f"{scheme}: is not http or https"))
 
 
-def _of_web(scheme: str, rest: str, allow_private: Collection[str]) -> View:
+def _evaluate_web_url(scheme: str, rest: str, allow_private: Collection[str]) -> UrlView:
     if not re.match(r"//[^/\\]", rest):
-        return _refused(Reason("slashes", f"behind {scheme}: there are not exactly two slashes and a host"))
+        return _build_refused_view(Reason("slashes", f"behind {scheme}: there are not exactly two slashes and a host"))
     authority = re.split(r"[/?#\\]", rest[2:], maxsplit=1)[0]
     tail = rest[2 + len(authority) :]
     if tail.startswith("\\"):
-        return _refused(Reason("backslash", "a backslash stands where some programs end the host and others do not"))
+        return _build_refused_view(
+            Reason("backslash", "a backslash stands where some programs end the host and others do not")
+        )
     userinfo, at, place = authority.rpartition("@")
     if "@" in userinfo:
-        return _refused(
+        return _build_refused_view(
             Reason("userinfo", "there are several @ in front of the path; programs disagree about the host")
         )
     host, port = _split_port(place)
-    if port is not None and not (PORT.fullmatch(port) and int(port) <= 65535):
-        return _refused(Reason("port", f"{port!r} is not a port"))
-    known = _of_host(host, allow_private)
+    if port is not None and not (PORT_PATTERN.fullmatch(port) and int(port) <= 65535):
+        return _build_refused_view(Reason("port", f"{port!r} is not a port"))
+    known = _evaluate_host_text(host, allow_private)
     if not known.host:
         return known
-    number = PORTS[scheme] if port is None else int(port)
+    number = DEFAULT_PORTS[scheme] if port is None else int(port)
     written = f"[{known.host}]" if ":" in known.host else known.host
-    shown = written if number == PORTS[scheme] else f"{written}:{number}"
+    shown = written if number == DEFAULT_PORTS[scheme] else f"{written}:{number}"
     path = tail if tail.startswith("/") else f"/{tail}"
-    url = f"{scheme}://{_quoted(userinfo)}{at}{shown}{_quoted(path)}"
+    url = f"{scheme}://{_quote_url(userinfo)}{at}{shown}{_quote_url(path)}"
     found = replace(known, scheme=scheme, port=number, url=url)
-    ominous = list(_ominous(tail, known.host, allow_private))
-    odd = list(_odd(found, tail, userinfo=bool(at)))
-    return _with(found, odd=odd, ominous=ominous)
+    ominous = list(_find_exfiltration_signs(tail, known.host, allow_private))
+    odd = list(_find_oddities(found, tail, userinfo=bool(at)))
+    return _add_reasons(found, odd=odd, ominous=ominous)
 
 
-def _with(found: View, *, odd: list[Reason], ominous: list[Reason]) -> View:
+def _add_reasons(found: UrlView, *, odd: list[Reason], ominous: list[Reason]) -> UrlView:
     if not odd and not ominous:
         return found
     floors = [found.floor, Decision.CONFIRM if ominous else None]
@@ -224,114 +228,124 @@ def _split_port(place: str) -> tuple[str, str | None]:
     return host, port or None
 
 
-def _quoted(text: str) -> str:
+def _quote_url(text: str) -> str:
     return quote(
         text, safe="%/?#[]@!$&'()*+,;=:~|^`{}\"<>\\" if not text.isascii() else "".join(map(chr, range(33, 127)))
     )
 
 
-def _of_host(text: str, allow_private: Collection[str]) -> View:
+def _evaluate_host_text(text: str, allow_private: Collection[str]) -> UrlView:
     """What speaks against a host, with its name or address as it will be asked for."""
     if text.startswith("["):
-        return _of_ipv6(text, allow_private)
-    if not text or FORBIDDEN.search(text):
-        return _refused(Reason("malformed_host", f"{text!r} is not the name of a host"))
-    name = hostnames.read(text)
+        return _evaluate_ipv6(text, allow_private)
+    if not text or FORBIDDEN_HOST_CHARS.search(text):
+        return _build_refused_view(Reason("malformed_host", f"{text!r} is not the name of a host"))
+    name = hostnames.parse_host_name(text)
     try:
-        address = addresses.ipv4(name.ascii)
+        address = addresses.parse_browser_ipv4(name.ascii)
     except ValueError:
-        return _refused(Reason("malformed_host", f"{text!r} ends in a number and is no address"))
+        return _build_refused_view(Reason("malformed_host", f"{text!r} ends in a number and is no address"))
     if address is not None:
-        return _of_address(address, allow_private, plain=text.removesuffix(".") == str(address))
+        return _evaluate_address(address, allow_private, plain=text.removesuffix(".") == str(address))
     if name.refused is not None:
-        return _refused(name.refused)
-    found = View(Decision.ALLOW, host=name.ascii)
-    if not hostnames.named(name.ascii, allow_private) and (why := hostnames.local(name.ascii)) is not None:
+        return _build_refused_view(name.refused)
+    found = UrlView(Decision.ALLOW, host=name.ascii)
+    if (
+        not hostnames.is_name_listed(name.ascii, allow_private)
+        and (why := hostnames.find_local_reason(name.ascii)) is not None
+    ):
         return replace(found, suggestion=Decision.DENY, floor=Decision.DENY, reasons=(why,))
     if name.doubtful is not None:
         return replace(found, suggestion=Decision.CONFIRM, floor=Decision.CONFIRM, reasons=(name.doubtful,))
     return found
 
 
-def _of_ipv6(text: str, allow_private: Collection[str]) -> View:
+def _evaluate_ipv6(text: str, allow_private: Collection[str]) -> UrlView:
     try:
         if not text.endswith("]") or "%" in text:
             raise ValueError(text)
         address = IPv6Address(text[1:-1])
     except ValueError:
-        return _refused(
+        return _build_refused_view(
             Reason("malformed_host", f"{text!r} is not an IPv6 address that may be asked for (zones may not)")
         )
-    found = _of_address(address, allow_private, plain=True)
-    if found.suggestion is Decision.ALLOW and any(addresses.embedded(address)):
+    found = _evaluate_address(address, allow_private, plain=True)
+    if found.suggestion is Decision.ALLOW and any(addresses.iter_embedded_ipv4(address)):
         why = Reason("embedded_address", f"{address} stands for an IPv4 address")
         return replace(found, suggestion=Decision.CONFIRM, reasons=(why,))
     return found
 
 
-def _of_address(address: addresses.Address, allow_private: Collection[str], *, plain: bool) -> View:
-    found = View(Decision.ALLOW, host=str(address))
-    why = addresses.not_public(address)
+def _evaluate_address(address: addresses.IPAddress, allow_private: Collection[str], *, plain: bool) -> UrlView:
+    found = UrlView(Decision.ALLOW, host=str(address))
+    why = addresses.find_non_public_reason(address)
     if not plain:
         odd = Reason("odd_address", f"the host is {address} in a form that programs read differently")
         reasons = (odd,) if why is None else (odd, why)
         return replace(found, suggestion=Decision.DENY, floor=Decision.DENY, reasons=reasons)
-    if why is None or addresses.among(address, allow_private):
+    if why is None or addresses.is_address_allowed(address, allow_private):
         return found
     decision = Decision.CONFIRM if why.code == "documentation_address" else Decision.DENY
     return replace(found, suggestion=decision, floor=decision, reasons=(why,))
 
 
-def _odd(found: View, tail: str, *, userinfo: bool) -> Iterator[Reason]:
+def _find_oddities(found: UrlView, tail: str, *, userinfo: bool) -> Iterator[Reason]:
     """What a person may well want, once they know of it."""
     if found.port in BLOCKED_PORTS:
         yield Reason("port_of_another_protocol", f"port {found.port} is that of another protocol")
-    elif found.port != PORTS[found.scheme]:
+    elif found.port != DEFAULT_PORTS[found.scheme]:
         yield Reason("odd_port", f"port {found.port} is not the usual one")
     if userinfo:
         yield Reason("userinfo", f"what stands before the @ is a user's name; the host is {found.host}")
     if "\\" in tail.partition("?")[0] or HOST_BEHIND.match(tail):
         yield Reason("parsers_differ", "programs disagree about how to read what is behind the host")
-    if found.host[-1].isalpha() or hostnames.PUNYCODE in found.host:
-        yield from hostnames.doubts(found.host)
+    if found.host[-1].isalpha() or hostnames.PUNYCODE_PREFIX in found.host:
+        yield from hostnames.list_host_doubts(found.host)
 
 
-def _ominous(tail: str, host: str, allow_private: Collection[str]) -> Iterator[Reason]:
+def _find_exfiltration_signs(tail: str, host: str, allow_private: Collection[str]) -> Iterator[Reason]:
     """What looks like carrying something away, or like sending a server to where the call itself may not go."""
     path, _, query = tail.partition("#")[0].partition("?")
-    if _carries(path, query) or len(host) > MAX_HOST or any(len(label) > MAX_LABEL for label in host.split(".")):
+    if (
+        _is_carrying_data(path, query)
+        or len(host) > MAX_HOST
+        or any(len(label) > MAX_LABEL for label in host.split("."))
+    ):
         yield Reason("opaque_query", "the address holds long or coded data, which the host would get")
     for value in re.split(r"[&;=]", query):
         inner = unquote(value)
-        if re.match(r"https?:", inner, re.IGNORECASE) and not SPACE.search(inner):
-            reasons = _of_inner(inner, allow_private)
+        if re.match(r"https?:", inner, re.IGNORECASE) and not SPACE_CHARS.search(inner):
+            reasons = _find_inner_reasons(inner, allow_private)
             yield from (Reason(reason.code, f"the address names another one: {reason.text}") for reason in reasons)
 
 
-def _of_inner(text: str, allow_private: Collection[str]) -> tuple[Reason, ...]:
-    found = SCHEME.match(text)
+def _find_inner_reasons(text: str, allow_private: Collection[str]) -> tuple[Reason, ...]:
+    found = SCHEME_PREFIX.match(text)
     assert found is not None
     authority = re.split(r"[/?#\\]", text[found.end() :].lstrip("/\\"), maxsplit=1)[0].rpartition("@")[2]
-    known = _of_host(_split_port(authority)[0], allow_private)
+    known = _evaluate_host_text(_split_port(authority)[0], allow_private)
     return known.reasons if known.suggestion is Decision.DENY else ()
 
 
-def _carries(path: str, query: str) -> bool:
-    if len(query) > MAX_QUERY or any(len(part) > MAX_SEGMENT and _opaque(unquote(part)) for part in path.split("/")):
+def _is_carrying_data(path: str, query: str) -> bool:
+    if len(query) > MAX_QUERY or any(len(part) > MAX_SEGMENT and _is_opaque(unquote(part)) for part in path.split("/")):
         return True
     for pair in re.split(r"[&;]", query):
         name, equals, value = pair.partition("=")
         value = unquote(value if equals else name)
-        if _opaque(value) or (
-            equals and name.lower() in CARRIERS and len(value) >= CARRIED and not WORDS.fullmatch(value)
+        if _is_opaque(value) or (
+            equals
+            and name.lower() in DATA_PARAMETERS
+            and len(value) >= MIN_CARRIED_CHARS
+            and not PLAIN_WORDS.fullmatch(value)
         ):
             return True
     return False
 
 
-def _opaque(value: str) -> bool:
+def _is_opaque(value: str) -> bool:
     """Whether a text looks coded: a long run of letters and digits that are no words."""
-    for run in RUN.findall(value):
+    for run in ALPHANUMERIC_RUN.findall(value):
         if any(map(str.isdigit, run)) and any(map(str.isalpha, run)) and (not run.islower() or len(run) >= LONG_RUN):
             return True
     return False

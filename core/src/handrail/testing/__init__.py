@@ -8,9 +8,8 @@ The pytest plugin that comes with it gives the fixture `handrail_session`, the s
 
 from __future__ import annotations
 
-from handrail.testing.backends import VisionBackendContract as VisionBackendContract
-from handrail.testing.contracts import ToolContract as ToolContract
-from handrail.testing.evaluators import EvaluatorContract as EvaluatorContract
+from handrail.testing.backend_contract import VisionBackendContract as VisionBackendContract
+from handrail.testing.evaluator_contract import EvaluatorContract as EvaluatorContract
 from handrail.testing.fakes import (
     Always as Always,
     FakeAccessibility as FakeAccessibility,
@@ -21,8 +20,12 @@ from handrail.testing.fakes import (
     fake_backend as fake_backend,
     fake_service as fake_service,
 )
-from handrail.testing.sandboxes import SandboxContract as SandboxContract
-from handrail.testing.sessions import open_test_runtime as open_test_runtime, open_test_session as open_test_session
+from handrail.testing.sandbox_contract import SandboxContract as SandboxContract
+from handrail.testing.session_fixtures import (
+    open_test_runtime as open_test_runtime,
+    open_test_session as open_test_session,
+)
+from handrail.testing.tool_contract import ToolContract as ToolContract
 
 __all__ = [
     "Always",

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
-from handrail.asking.confirm import Answer, Approval, Choice
-from handrail.calls.invocation import Invocation
-from handrail.desktops.desktop import Desktop, Glance, Tree
+from handrail.api.approval import Answer, Approval, Choice
+from handrail.api.call import Invocation
+from handrail.api.desktop import Desktop, Glance, Tree
+from handrail.api.observation import Element, Frame, Rect, Window
+from handrail.api.service import ClosableService, Service, ServiceContext, ServiceScope
+from handrail.api.verdict import Decision, EvaluationContext, Evaluator, Opinion
+from handrail.api.vision import BackendContext, VisionBackend
 from handrail.errors import DesktopError
-from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion
-from handrail.plugins.services import Closable, Scope, Service, ServiceContext
-from handrail.vision.backend import BackendContext, VisionBackend
-from handrail.vision.observation import Element, Frame, Rect, Window
 
-SCREEN = Rect(0, 0, 1280, 800)
+FAKE_SCREEN_RECT = Rect(0, 0, 1280, 800)
 
 
 class Always(Evaluator):
@@ -33,7 +33,7 @@ class Always(Evaluator):
         self.asked = 0
         self._opinion = Opinion(name, suggestion=Decision(opinion)) if isinstance(opinion, str) else opinion
 
-    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
         self.asked += 1
         if isinstance(self._opinion, Exception):
             raise self._opinion
@@ -117,17 +117,19 @@ def fake_backend(
     return cast("type[FakeBackend]", type(f"Fake_{name}", (FakeBackend,), fields))
 
 
-def fake_service(capability: str, supplied: object, *, scope: Scope = "process", missing: str | None = None) -> Service:
+def fake_service(
+    capability: str, supplied: object, *, scope: ServiceScope = "process", missing: str | None = None
+) -> Service:
     """A service that is `supplied`, whoever asks. Give an async function to make a new one at each opening: it gets the context."""
 
-    async def opened(context: ServiceContext) -> Closable:
+    async def opened(context: ServiceContext) -> ClosableService:
         made: Any = await cast("Any", supplied)(context) if callable(supplied) else supplied
-        return made if hasattr(made, "close") else _Closing(made)
+        return made if hasattr(made, "close") else _ClosableWrapper(made)
 
     return Service(capability, opened, scope, missing=lambda: missing)
 
 
-class _Closing:
+class _ClosableWrapper:
     """Something with a `close` added."""
 
     def __init__(self, wrapped: object) -> None:
@@ -168,7 +170,7 @@ class FakeScreen:
     """The capability `screen`: a screen of one colour with these windows. `pixels` is what a capture holds, None without numpy."""
 
     shown: list[Window] = field(default_factory=list[Window])
-    area: Rect = SCREEN
+    area: Rect = FAKE_SCREEN_RECT
     pixels: Any = None
 
     async def monitors(self) -> list[Rect]:

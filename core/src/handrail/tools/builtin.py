@@ -9,14 +9,14 @@ from typing import Annotated, Any, Self
 import anyio
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from handrail.calls.context import ToolContext
+from handrail.api.context import ToolContext
+from handrail.api.tool import Read, tool
+from handrail.audit.history import MAX_RECORDS
 from handrail.errors import NotFound, ToolUnavailable
-from handrail.records.history import RING
-from handrail.tools.contract import Read, tool
+from handrail.text import fold_text, format_suggestion
 from handrail.undo.undo_tool import undo_call
-from handrail.words import folded, nearest
 
-POLL_S = 0.2
+CONDITION_POLL_S = 0.2
 ELEMENT_ID = re.compile(r"e[0-9]+")
 
 
@@ -48,19 +48,19 @@ async def wait(
     began = monotonic()
     met = None if until is None else False
     while (left := seconds - (monotonic() - began)) > 0:
-        if until is not None and (met := await _is_met(until, context)):
+        if until is not None and (met := await _is_condition_met(until, context)):
             break
-        await anyio.sleep(min(left, POLL_S if until is not None else left))
+        await anyio.sleep(min(left, CONDITION_POLL_S if until is not None else left))
     waited = {"waited_seconds": round(monotonic() - began, 3)}
     return waited if met is None else {**waited, "met": met}
 
 
-async def _is_met(until: Until, context: ToolContext) -> bool:
+async def _is_condition_met(until: Until, context: ToolContext) -> bool:
     if until.window is not None:
         screen = await context.service("screen")
-        return any(folded(until.window) in folded(window.title) for window in await screen.windows())
+        return any(fold_text(until.window) in fold_text(window.title) for window in await screen.windows())
     if until.process is not None:
-        return not await _runs(until.process, context)
+        return not await _is_process_running(until.process, context)
     accessibility = await context.service("accessibility")
     if until.element is not None and ELEMENT_ID.fullmatch(until.element):
         return await accessibility.refresh(context.observations.element(until.element)) is not None
@@ -68,19 +68,19 @@ async def _is_met(until: Until, context: ToolContext) -> bool:
     return bool(tree.elements)
 
 
-async def _runs(process_id: str, context: ToolContext) -> bool:
+async def _is_process_running(process_id: str, context: ToolContext) -> bool:
     listed = await context.call("list_processes", {})
     if not listed.ok:
         raise ToolUnavailable(f"processes cannot be listed: {listed['error']['message']}")
     running = {process["process_id"]: process["running"] for process in listed["processes"]}
     if process_id not in running:
-        raise NotFound(f"there is no process {process_id!r} in this session{nearest(process_id, running)}")
+        raise NotFound(f"there is no process {process_id!r} in this session{format_suggestion(process_id, running)}")
     return running[process_id]
 
 
 @tool(title="Action history", trusted=True)
 async def get_action_history(
-    last_n: Annotated[int, Field(ge=1, le=RING, description="How many of the newest calls.")] = RING,
+    last_n: Annotated[int, Field(ge=1, le=MAX_RECORDS, description="How many of the newest calls.")] = MAX_RECORDS,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
@@ -89,4 +89,4 @@ async def get_action_history(
     return {"actions": [record.wire() for record in history.last(last_n)], "total_count": history.total}
 
 
-TOOLS = (wait, get_action_history, undo_call)
+BUILTIN_TOOLS = (wait, get_action_history, undo_call)

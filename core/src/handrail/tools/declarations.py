@@ -6,48 +6,54 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from handrail.errors import PluginError
-from handrail.plain import is_list, is_mapping
+from handrail.json_types import is_list, is_mapping
 from handrail.tools import schema_dialects
-from handrail.tools.families import DEFAULT, description_for, schema_for
-from handrail.tools.schema_dialects import SchemaDialect, fitted
+from handrail.tools.model_families import DEFAULT_FAMILY, description_for, schema_for
+from handrail.tools.schema_dialects import SchemaDialect, fit_schema
 
 if TYPE_CHECKING:
-    from handrail.tools.contract import Tool
+    from handrail.api.tool import Tool
 
-Named = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp"]
-DIALECTS: Mapping[Named, SchemaDialect] = {
+DialectName = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp"]
+DIALECTS: Mapping[DialectName, SchemaDialect] = {
     "openai": schema_dialects.OPENAI,
     "openai_responses": schema_dialects.OPENAI,
     "anthropic": schema_dialects.ANTHROPIC,
     "gemini": schema_dialects.GEMINI,
     "mcp": schema_dialects.MCP,
 }
-STRICT: Mapping[Named, SchemaDialect] = {
+STRICT_DIALECTS: Mapping[DialectName, SchemaDialect] = {
     "openai": schema_dialects.OPENAI_STRICT,
     "openai_responses": schema_dialects.OPENAI_STRICT,
 }
 
 
-def declare(tool: Tool, *, dialect: Named, family: str = DEFAULT, strict: bool = False) -> dict[str, Any]:
+def declare(tool: Tool, *, dialect: DialectName, family: str = DEFAULT_FAMILY, strict: bool = False) -> dict[str, Any]:
     """The tool's declaration as JSON of the vendor's API, with what the model family is told (`families.family_of`).
 
     What a dialect cannot say in its schema stands in descriptions. `strict`: OpenAI guarantees arguments that fit; optional ones are then null
     where they are left out, and `without_nulls` takes them out again. Raises `PluginError` naming the tool for what cannot be declared.
     """
-    known = (STRICT if strict else DIALECTS).get(dialect)
+    known = (STRICT_DIALECTS if strict else DIALECTS).get(dialect)
     if known is None:
-        only = f"only {', '.join(STRICT)} can be strict" if strict else f"there are {', '.join(get_args(Named))}"
+        only = (
+            f"only {', '.join(STRICT_DIALECTS)} can be strict"
+            if strict
+            else f"there are {', '.join(get_args(DialectName))}"
+        )
         raise PluginError(f"a tool cannot be declared for {dialect!r}{' strictly' if strict else ''}", hint=only)
     if not known.name.fullmatch(tool.name):
         raise PluginError(f"tool {tool.name!r} cannot be declared for {dialect}: names fit {known.name.pattern!r}")
-    schema = fitted(schema_for(tool, family), known, tool=tool.name)
+    schema = fit_schema(schema_for(tool, family), known, tool=tool.name)
     # What is said of the arguments as a whole is said of the tool.
     said = " ".join(part for part in (description_for(tool, family), schema.pop("description", "")) if part)
-    return _shaped(dialect, {"name": tool.name, "description": said}, schema, title=tool.title, strict=strict)
+    return _format_declaration(
+        dialect, {"name": tool.name, "description": said}, schema, title=tool.title, strict=strict
+    )
 
 
-def _shaped(
-    dialect: Named, told: dict[str, Any], schema: dict[str, Any], *, title: str, strict: bool
+def _format_declaration(
+    dialect: DialectName, told: dict[str, Any], schema: dict[str, Any], *, title: str, strict: bool
 ) -> dict[str, Any]:
     guarantee = {"strict": True} if strict else {}
     match dialect:
@@ -66,14 +72,14 @@ def _shaped(
 
 def without_nulls(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a strictly declared call without the nulls that stand for what was left out."""
-    return cast("dict[str, Any]", _without_nulls(tool.input_schema, args, tool.input_schema))
+    return cast("dict[str, Any]", _drop_nulls(tool.input_schema, args, tool.input_schema))
 
 
-def _without_nulls(schema: Mapping[str, Any], value: Any, root: Mapping[str, Any]) -> Any:
-    shapes = _shapes(schema, root)
+def _drop_nulls(schema: Mapping[str, Any], value: Any, root: Mapping[str, Any]) -> Any:
+    shapes = _list_shapes(schema, root)
     if is_list(value):
         items: Mapping[str, Any] = {"anyOf": [shape["items"] for shape in shapes if "items" in shape]}
-        return [_without_nulls(items, item, root) for item in value]
+        return [_drop_nulls(items, item, root) for item in value]
     if not is_mapping(value):
         return value
     kept: dict[str, Any] = {}
@@ -82,11 +88,11 @@ def _without_nulls(schema: Mapping[str, Any], value: Any, root: Mapping[str, Any
         if item is None and owners and not any(key in shape.get("required", ()) for shape in owners):
             continue
         below = {"anyOf": [shape["properties"][key] for shape in owners]}
-        kept[key] = _without_nulls(below, item, root)
+        kept[key] = _drop_nulls(below, item, root)
     return kept
 
 
-def _shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The schema and all that it refers to or leaves the choice of, without those inside its properties and items."""
     found: list[Mapping[str, Any]] = []
     waiting, seen = [schema], set[str]()
@@ -98,5 +104,5 @@ def _shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[
         ref = shape.get("$ref")
         if isinstance(ref, str) and ref not in seen:
             seen.add(ref)
-            waiting.append(schema_dialects.target(ref, root) or {})
+            waiting.append(schema_dialects.resolve_ref(ref, root) or {})
     return found

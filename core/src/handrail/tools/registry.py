@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from handrail.api.tool import Tool
 from handrail.errors import PluginError
-from handrail.tools.contract import Tool
 
-Merge = Literal["error", "replace", "keep"]
+MergePolicy = Literal["error", "replace", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedTool:
     """A tool and the plugin it comes from."""
 
     tool: Tool
@@ -25,17 +25,17 @@ class Owned:
         return f"plugin {self.plugin!r}" + (f" ({self.tool.source})" if self.tool.source else "")
 
 
-class Registry:
+class ToolRegistry:
     """Tools by name and alias, in the order they came; new ones are appended."""
 
-    def __init__(self, owned: Iterable[Owned] = ()) -> None:
-        self._owned: dict[str, Owned] = {}
+    def __init__(self, owned: Iterable[OwnedTool] = ()) -> None:
+        self._owned: dict[str, OwnedTool] = {}
         # The name of the tool for each alias.
         self._aliases: dict[str, str] = {}
         for entry in owned:
             self.add(entry.tool, plugin=entry.plugin)
 
-    def add(self, tool: Tool, *, plugin: str, on_collision: Merge = "error") -> None:
+    def add(self, tool: Tool, *, plugin: str, on_collision: MergePolicy = "error") -> None:
         """Register a tool. A name or alias that is taken is settled by the newcomer's own `on_collision`, else by the one given here.
 
         Raises `PluginError` naming both owners when that is "error". "replace" takes out every tool that has one of its names.
@@ -43,7 +43,7 @@ class Registry:
         settled = on_collision if tool.on_collision == "error" else tool.on_collision
         taken = self.taken(tool)
         if taken and settled == "error":
-            raise _collision(tool, plugin, taken[0])
+            raise _collision_error(tool, plugin, taken[0])
         if taken and settled == "keep":
             return
         for entry in taken:
@@ -51,56 +51,56 @@ class Registry:
                 del self._owned[entry.tool.name]
             for alias in entry.tool.aliases:
                 del self._aliases[alias]
-        self._owned[tool.name] = Owned(tool, plugin)
+        self._owned[tool.name] = OwnedTool(tool, plugin)
         self._aliases.update(dict.fromkeys(tool.aliases, tool.name))
 
-    def taken(self, tool: Tool) -> list[Owned]:
+    def taken(self, tool: Tool) -> list[OwnedTool]:
         """The tools that have one of its names already."""
         found = (self.get(name) for name in tool.names)
         return list({entry.tool.name: entry for entry in found if entry is not None}.values())
 
-    def merged(self, other: Registry, *, on_collision: Merge = "error") -> Registry:
+    def merged(self, other: ToolRegistry, *, on_collision: MergePolicy = "error") -> ToolRegistry:
         """A new registry with the tools of both, this one's first; neither is changed."""
         result = self.copy()
         for entry in other:
             result.add(entry.tool, plugin=entry.plugin, on_collision=on_collision)
         return result
 
-    def copy(self) -> Registry:
+    def copy(self) -> ToolRegistry:
         """Another registry with the same tools."""
         return self._with(self._owned)
 
-    def in_order_of(self, before: Registry) -> Registry:
+    def in_order_of(self, before: ToolRegistry) -> ToolRegistry:
         """A new registry with the same tools: those that were there before first and in their order, then the new ones."""
         return self._with([*(name for name in before._owned if name in self._owned), *self._owned])
 
-    def with_last(self, names: Iterable[str]) -> Registry:
+    def with_last(self, names: Iterable[str]) -> ToolRegistry:
         """A new registry with the same tools, these at the end and in their order."""
         last = set(names)
         return self._with(sorted(self._owned, key=last.__contains__))
 
-    def _with(self, names: Iterable[str]) -> Registry:
-        result = Registry()
+    def _with(self, names: Iterable[str]) -> ToolRegistry:
+        result = ToolRegistry()
         result._owned = {name: self._owned[name] for name in names}
         result._aliases = dict(self._aliases)
         return result
 
-    def get(self, name: str) -> Owned | None:
+    def get(self, name: str) -> OwnedTool | None:
         """The tool that has that name or alias."""
         return self._owned.get(name) or self._owned.get(self._aliases.get(name, ""))
 
-    def names(self) -> Mapping[str, Owned]:
+    def names(self) -> Mapping[str, OwnedTool]:
         """A copy by name, in order."""
         return dict(self._owned)
 
-    def __iter__(self) -> Iterator[Owned]:
+    def __iter__(self) -> Iterator[OwnedTool]:
         return iter(tuple(self._owned.values()))
 
     def __len__(self) -> int:
         return len(self._owned)
 
 
-def _collision(tool: Tool, plugin: str, taken: Owned) -> PluginError:
+def _collision_error(tool: Tool, plugin: str, taken: OwnedTool) -> PluginError:
     shared = next(name for name in tool.names if name in taken.tool.names)
     what = f"the tool {tool.name!r}" if shared == tool.name else f"the tool {tool.name!r} with the alias {shared!r}"
     whose = "which belongs" if shared == taken.tool.name else f"an alias of {taken.tool.name!r}, which belongs"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from handrail.errors import PluginError
-from handrail.plain import is_list, is_mapping, is_object
+from handrail.json_types import is_list, is_mapping, is_object
 
-Schema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +40,14 @@ class SchemaDialect:
     root_unions: bool = False
 
 
-_COMMON = frozenset(
+_COMMON_KEYWORDS = frozenset(
     {"type", "description", "enum", "properties", "required", "items", "anyOf", "minimum", "maximum", "pattern"}
     | {"format", "minItems", "maxItems"}
 )
 OPENAI = SchemaDialect()
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 OPENAI_STRICT = SchemaDialect(
-    keywords=_COMMON | {"const", "additionalProperties", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"},
+    keywords=_COMMON_KEYWORDS | {"const", "additionalProperties", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"},
     formats=frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
     closed=True,
 )
@@ -56,7 +56,7 @@ ANTHROPIC = SchemaDialect(name=re.compile(r"[a-zA-Z0-9_-]{1,128}"), key=re.compi
 # https://ai.google.dev/api/caching#Schema
 GEMINI = SchemaDialect(
     name=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
-    keywords=_COMMON | {"nullable", "minLength", "maxLength", "minProperties", "maxProperties"},
+    keywords=_COMMON_KEYWORDS | {"nullable", "minLength", "maxLength", "minProperties", "maxProperties"},
     formats=frozenset({"date-time", "float", "double", "int32", "int64"}),
     nullable=True,
     word_enums=True,
@@ -67,10 +67,10 @@ GEMINI = SchemaDialect(
 MCP = SchemaDialect(name=re.compile(r"[A-Za-z0-9_.-]{1,128}"), root_unions=True)
 
 # What is said only where a dialect wants it said.
-LENGTHS = frozenset({"minLength", "maxLength"})
-CLOSED = frozenset({"additionalProperties"})
+LENGTH_KEYWORDS = frozenset({"minLength", "maxLength"})
+CLOSED_KEYWORDS = frozenset({"additionalProperties"})
 # Keywords that say nothing to a model.
-SILENT = frozenset(
+SILENT_KEYWORDS = frozenset(
     {
         "$schema",
         "$id",
@@ -84,7 +84,7 @@ SILENT = frozenset(
         "nullable",
     }
 )
-SENTENCES = {
+KEYWORD_SENTENCES = {
     "default": "Default: {}.",
     "multipleOf": "A multiple of {}.",
     "exclusiveMinimum": "More than {}.",
@@ -95,51 +95,51 @@ SENTENCES = {
     "format": "Format: {}.",
     "examples": "For example {}.",
 }
-TYPES = ("string", "number", "boolean", "object", "array")
-KINDS: Mapping[type[Any], str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+JSON_TYPES = ("string", "number", "boolean", "object", "array")
+TYPE_NAMES: Mapping[type[Any], str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
-def _brief(node: Any) -> Any:
+def _drop_redundant(node: Any) -> Any:
     """The same without what models take for granted: that there are no other keys, and how long texts may be. Calls are checked here anyhow."""
     if is_object(node):
         closed = node.get("additionalProperties") is False
-        gone = LENGTHS if node.get("type") == "string" else CLOSED if closed else frozenset[str]()
-        return {key: _brief(value) for key, value in node.items() if key not in gone}
-    return [_brief(each) for each in node] if is_list(node) else node
+        gone = LENGTH_KEYWORDS if node.get("type") == "string" else CLOSED_KEYWORDS if closed else frozenset[str]()
+        return {key: _drop_redundant(value) for key, value in node.items() if key not in gone}
+    return [_drop_redundant(each) for each in node] if is_list(node) else node
 
 
-def fitted(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) -> Schema:
+def fit_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) -> JsonSchema:
     """The schema of a tool's arguments in a dialect. Raises `PluginError` for what cannot be said in it."""
     for key in schema.get("properties", {}):
         if dialect.key is not None and not dialect.key.fullmatch(key):
             raise PluginError(
                 f"tool {tool!r}: the parameter {key!r} cannot be declared; names fit {dialect.key.pattern!r}"
             )
-    given = dict(schema) if dialect.root_unions else _of_one_shape(schema)
+    given = dict(schema) if dialect.root_unions else _merge_shapes(schema)
     if dialect.keywords is None:
-        return _brief(given)
-    return _Fitting(dialect, given, tool).node(given)
+        return _drop_redundant(given)
+    return _SchemaFitter(dialect, given, tool).node(given)
 
 
-def _of_one_shape(schema: Mapping[str, Any]) -> Schema:
+def _merge_shapes(schema: Mapping[str, Any]) -> JsonSchema:
     """Arguments that may have several shapes as one, with a sentence on which of them belong together."""
-    root = _merged(dict(schema), "allOf")
-    choices: list[Schema] = [*root.pop("anyOf", ()), *root.pop("oneOf", ())]
+    root = _merge_all_of(dict(schema), "allOf")
+    choices: list[JsonSchema] = [*root.pop("anyOf", ()), *root.pop("oneOf", ())]
     if not choices:
         return root
     needed = [list(choice.get("required", ())) for choice in choices]
     shared = [name for name in needed[0] if all(name in others for others in needed)]
-    properties: Schema = {}
+    properties: JsonSchema = {}
     for choice in (root, *choices):
         properties |= {key: value for key, value in choice.get("properties", {}).items() if key not in properties}
     root |= {"properties": properties, "required": [*root.get("required", ()), *shared]}
     told = "; or ".join(", ".join(names) or "nothing" for names in needed)
-    return _saying(root, [f"One of these is needed: {told}."])
+    return _append_description(root, [f"One of these is needed: {told}."])
 
 
-def _merged(node: Schema, keyword: str) -> Schema:
+def _merge_all_of(node: JsonSchema, keyword: str) -> JsonSchema:
     """The node with the schemas of `allOf` laid into it."""
-    for part in cast("list[Schema]", node.pop(keyword, [])):
+    for part in cast("list[JsonSchema]", node.pop(keyword, [])):
         properties = {**node.get("properties", {}), **part.get("properties", {})}
         required = [*node.get("required", ()), *part.get("required", ())]
         node = {**part, **node}
@@ -148,14 +148,14 @@ def _merged(node: Schema, keyword: str) -> Schema:
     return node
 
 
-def _saying(node: Schema, sentences: Iterable[str]) -> Schema:
+def _append_description(node: JsonSchema, sentences: Iterable[str]) -> JsonSchema:
     """The node with sentences behind its description."""
     said = [str(node.get("description", "")), *sentences]
     text = " ".join(part if part[-1] in ".!?:)" else f"{part}." for part in said if part)
     return {**node, "description": text} if text or "description" in node else node
 
 
-def target(ref: str, root: Mapping[str, Any]) -> Schema | None:
+def resolve_ref(ref: str, root: Mapping[str, Any]) -> JsonSchema | None:
     """What `$ref` in a schema leads to; None when that is not in it."""
     node: Any = root
     for part in ref.removeprefix("#").strip("/").split("/"):
@@ -166,24 +166,24 @@ def target(ref: str, root: Mapping[str, Any]) -> Schema | None:
     return dict(node) if is_mapping(node) else None
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class _Fitting:
+class _SchemaFitter:
     """One schema on its way into a dialect that understands only some keywords."""
 
-    def __init__(self, dialect: SchemaDialect, root: Schema, tool: str) -> None:
+    def __init__(self, dialect: SchemaDialect, root: JsonSchema, tool: str) -> None:
         self._dialect = dialect
         self._root = root
         self._tool = tool
 
-    def node(self, given: Any, above: Sequence[str] = ()) -> Schema:
+    def node(self, given: Any, above: Sequence[str] = ()) -> JsonSchema:
         """A schema, or a part of one, inside the definitions `above`."""
         if not is_object(given) or not given:
             return self._anything()
         node, above = self._found(given, above)
-        node = _merged(node, "allOf")
+        node = _merge_all_of(node, "allOf")
         node, null = self._without_null(self._as_union(node))
         node = self._alone(node)
         if "$ref" in node:
@@ -194,18 +194,21 @@ class _Fitting:
             fitting = self._plain(node, above)
         return self._or_null(fitting) if null else fitting
 
-    def _found(self, node: Schema, above: Sequence[str]) -> tuple[Schema, Sequence[str]]:
+    def _found(self, node: JsonSchema, above: Sequence[str]) -> tuple[JsonSchema, Sequence[str]]:
         """What the node refers to, with what it says itself laid over it."""
         while (ref := node.get("$ref")) is not None:
             rest = {key: value for key, value in node.items() if key != "$ref"}
             word = str(ref).rpartition("/")[2]
-            found = target(str(ref), self._root)
+            found = resolve_ref(str(ref), self._root)
             if ref in above or found is None:
-                return {"type": (found or {}).get("type", "object"), **_saying(rest, [f"It is a {word}"])}, above
+                return {
+                    "type": (found or {}).get("type", "object"),
+                    **_append_description(rest, [f"It is a {word}"]),
+                }, above
             node, above = {**found, **rest}, (*above, str(ref))
         return dict(node), above
 
-    def _as_union(self, node: Schema) -> Schema:
+    def _as_union(self, node: JsonSchema) -> JsonSchema:
         """The node with all its choices under `anyOf`, those of a list of types among them."""
         if "oneOf" in node:
             node["anyOf"] = [*node.get("anyOf", ()), *node.pop("oneOf")]
@@ -216,10 +219,10 @@ class _Fitting:
             node = {**told, "anyOf": [*others, *([{"type": "null"}] if "null" in types else [])]}
         if "anyOf" in node and all(set(choice) <= {"required"} for choice in node["anyOf"]):
             needed = "; or ".join(", ".join(choice.get("required", ())) for choice in node.pop("anyOf"))
-            node = _saying(node, [f"One of these is needed: {needed}."])
+            node = _append_description(node, [f"One of these is needed: {needed}."])
         return node
 
-    def _without_null(self, node: Schema) -> tuple[Schema, bool]:
+    def _without_null(self, node: JsonSchema) -> tuple[JsonSchema, bool]:
         null = node.get("nullable") is True or node.get("type") == "null"
         if None in (values := node.get("enum", ())):
             node, null = {**node, "enum": [value for value in values if value is not None]}, True
@@ -228,14 +231,14 @@ class _Fitting:
             node, null = {**node, "anyOf": others}, null or len(others) < len(node["anyOf"])
         return node, null
 
-    def _alone(self, node: Schema) -> Schema:
+    def _alone(self, node: JsonSchema) -> JsonSchema:
         """The node with its only choice laid into it."""
         if len(node.get("anyOf", ())) != 1:
             return node
         rest = {key: value for key, value in node.items() if key != "anyOf"}
-        return _merged({**node["anyOf"][0], **rest}, "allOf")
+        return _merge_all_of({**node["anyOf"][0], **rest}, "allOf")
 
-    def _or_null(self, node: Schema) -> Schema:
+    def _or_null(self, node: JsonSchema) -> JsonSchema:
         if not self._dialect.nullable:
             if "anyOf" in node:
                 return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
@@ -246,24 +249,26 @@ class _Fitting:
             return {**node, "anyOf": [{**first, "nullable": True}, *others]}
         return {**node, "nullable": True}
 
-    def _union(self, node: Schema, above: Sequence[str]) -> Schema:
+    def _union(self, node: JsonSchema, above: Sequence[str]) -> JsonSchema:
         said = ("anyOf", "description", "default")
-        beside = {key: value for key, value in node.items() if key not in said and key not in SILENT}
+        beside = {key: value for key, value in node.items() if key not in said and key not in SILENT_KEYWORDS}
         choices = [self.node({**beside, **choice}, above) for choice in node["anyOf"]]
-        told = _saying({"description": node.get("description", "")}, self._notes({"default": node.get("default")}))
+        told = _append_description(
+            {"description": node.get("description", "")}, self._notes({"default": node.get("default")})
+        )
         if not told["description"]:
             return {"anyOf": choices}
         if not self._dialect.sole_unions:
             return {**told, "anyOf": choices}
         first, *others = choices
-        return {"anyOf": [_saying({**first, **told}, [first.get("description", "")]), *others]}
+        return {"anyOf": [_append_description({**first, **told}, [first.get("description", "")]), *others]}
 
-    def _plain(self, node: Schema, above: Sequence[str]) -> Schema:
+    def _plain(self, node: JsonSchema, above: Sequence[str]) -> JsonSchema:
         """A node of one type."""
         node = self._constant(node)
-        kind = _kind(node)
+        kind = _find_type(node)
         if kind is None:
-            return _saying(self._anything(), [node.get("description", ""), *self._notes(node)])
+            return _append_description(self._anything(), [node.get("description", ""), *self._notes(node)])
         node = self._bounds({**node, "type": kind})
         known: frozenset[str] = self._dialect.keywords or frozenset()
         kept = {key: value for key, value in node.items() if key in known and self._says(key, node)}
@@ -274,14 +279,14 @@ class _Fitting:
         if kind == "object":
             kept |= self._object(node, above)
             notes += self._others(node)
-        return _saying(kept, notes)
+        return _append_description(kept, notes)
 
-    def _constant(self, node: Schema) -> Schema:
+    def _constant(self, node: JsonSchema) -> JsonSchema:
         if "const" not in node or "const" in (self._dialect.keywords or ()):
             return node
         return {**{key: value for key, value in node.items() if key != "const"}, "enum": [node["const"]]}
 
-    def _bounds(self, node: Schema) -> Schema:
+    def _bounds(self, node: JsonSchema) -> JsonSchema:
         """Bounds that whole numbers may also be given inclusively."""
         for key, inclusive, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
             if key in node and key not in (self._dialect.keywords or ()) and node["type"] == "integer":
@@ -289,7 +294,7 @@ class _Fitting:
                 node = {**rest, inclusive: int(node[key]) + step}
         return node
 
-    def _says(self, key: str, node: Schema) -> bool:
+    def _says(self, key: str, node: JsonSchema) -> bool:
         """Whether a keyword that is understood is understood with this value."""
         if key == "format":
             return self._dialect.formats is None or node[key] in self._dialect.formats
@@ -302,42 +307,42 @@ class _Fitting:
         structure = {"type", "description", "properties", "required", "items", "prefixItems", "additionalProperties"}
         notes: list[str] = []
         for key, value in left.items():
-            if key in SILENT or key in structure or (key == "default" and value is None):
+            if key in SILENT_KEYWORDS or key in structure or (key == "default" and value is None):
                 continue
             if (key, value) == ("minLength", 1):
                 notes.append("Not empty.")
                 continue
             several = key in ("enum", "examples") and is_list(value)
-            shown = ", ".join(map(_json, value)) if several else _json(value)
-            notes.append(SENTENCES.get(key, f"{key}: {{}}.").format(shown))
+            shown = ", ".join(map(_format_json, value)) if several else _format_json(value)
+            notes.append(KEYWORD_SENTENCES.get(key, f"{key}: {{}}.").format(shown))
         return notes
 
-    def _items(self, node: Schema, above: Sequence[str]) -> Schema:
+    def _items(self, node: JsonSchema, above: Sequence[str]) -> JsonSchema:
         if prefix := node.get("prefixItems"):
             fitting = [self.node(item, above) for item in prefix]
             return fitting[0] if all(item == fitting[0] for item in fitting) else {"anyOf": fitting}
         return self.node(node.get("items"), above)
 
-    def _object(self, node: Schema, above: Sequence[str]) -> Schema:
-        properties: Schema = {name: self.node(value, above) for name, value in node.get("properties", {}).items()}
+    def _object(self, node: JsonSchema, above: Sequence[str]) -> JsonSchema:
+        properties: JsonSchema = {name: self.node(value, above) for name, value in node.get("properties", {}).items()}
         required = [name for name in node.get("required", ()) if name in properties]
         if self._dialect.closed:
             self._check_closed(node)
             properties = {
-                name: value if name in required or _takes_null(value) else self._or_null(value)
+                name: value if name in required or _is_nullable(value) else self._or_null(value)
                 for name, value in properties.items()
             }
             return {"properties": properties, "required": list(properties), "additionalProperties": False}
         return {key: value for key, value in (("properties", properties), ("required", required)) if value}
 
-    def _check_closed(self, node: Schema) -> None:
+    def _check_closed(self, node: JsonSchema) -> None:
         if node.get("additionalProperties") not in (None, False) or "properties" not in node:
             raise PluginError(
                 f"tool {self._tool!r} cannot be declared strictly: it takes an object with keys that are not named",
                 hint="declare it without strict",
             )
 
-    def _others(self, node: Schema) -> list[str]:
+    def _others(self, node: JsonSchema) -> list[str]:
         others = node.get("additionalProperties", "properties" not in node)
         if others is False or self._dialect.closed:
             return []
@@ -345,18 +350,18 @@ class _Fitting:
         keys = "Other keys" if node.get("properties") else "Any keys"
         return [f"{keys}, with values of type {what}."] if isinstance(what, str) else [f"{keys} may be given."]
 
-    def _anything(self) -> Schema:
+    def _anything(self) -> JsonSchema:
         if self._dialect.closed:
             raise PluginError(
                 f"tool {self._tool!r} cannot be declared strictly: it takes a value of any kind",
                 hint="declare it without strict",
             )
         word = str.upper if self._dialect.capitals else str
-        kinds: list[Schema] = [{"type": word(kind)} for kind in TYPES if kind != "array"]
+        kinds: list[JsonSchema] = [{"type": word(kind)} for kind in JSON_TYPES if kind != "array"]
         return {"anyOf": [*kinds, {"type": word("array"), "items": {"type": word("string")}}]}
 
 
-def _kind(node: Schema) -> str | None:
+def _find_type(node: JsonSchema) -> str | None:
     """The type of a node that has one, or whose keywords say one."""
     if isinstance(kind := node.get("type"), str):
         return kind
@@ -365,9 +370,9 @@ def _kind(node: Schema) -> str | None:
     if "items" in node or "prefixItems" in node:
         return "array"
     values: list[Any] = node.get("enum", [node["const"]] if "const" in node else [])
-    kinds = {KINDS.get(cast("type[Any]", type(value))) for value in values}
+    kinds = {TYPE_NAMES.get(cast("type[Any]", type(value))) for value in values}
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _takes_null(node: Schema) -> bool:
+def _is_nullable(node: JsonSchema) -> bool:
     return {"type": "null"} in node.get("anyOf", ())

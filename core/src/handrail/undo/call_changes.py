@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from handrail.api.events import Progress
+from handrail.api.tool import Run
+from handrail.api.verdict import Route, View
 from handrail.errors import HandrailError, NotUndoable, SandboxDenied
-from handrail.judging.verdicts import Route, View
-from handrail.tools.contract import Run
-from handrail.undo.scopes import scope_of
-from handrail.undo.states import shown_path
-from handrail.watching.events import Progress
+from handrail.undo.call_scopes import derive_scope
+from handrail.undo.path_states import format_path
 
 if TYPE_CHECKING:
-    from handrail.calls.invocation import Invocation
-    from handrail.judging.verdicts import Verdict
-    from handrail.results.values import ToolResult
+    from handrail.api.call import Invocation
+    from handrail.api.result import ToolResult
+    from handrail.api.verdict import Verdict
     from handrail.session import Session
     from handrail.undo.engine import UndoEngine
     from handrail.undo.keeper import CallOutcome, CallScope, CallStart, UnkeptPath
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Seconds after which listeners are told that a workspace is being kept.
-SLOW_S = 1.0
+SLOW_CALL_S = 1.0
 # Calls after which the store's journal is looked at.
 SETTLE_EVERY = 25
 # Paths that a result names.
-SHOWN = 5
+MAX_SHOWN_PATHS = 5
 # Files that are not kept and that a sandbox is told to leave as they are: each costs it a mount.
-MOST_PROTECTED = 200
+MAX_PROTECTED = 200
 # Characters of what a call says of itself.
-LONGEST = 300
+MAX_DESCRIPTION_CHARS = 300
 
 
 class CallChanges:
@@ -72,9 +72,9 @@ class CallChanges:
         """
         if not self._engine.enabled:
             if verdict.relies_on_undo:
-                raise _not_undoable("undo is off")
+                raise _not_undoable_error("undo is off")
             return None
-        scope = scope_of(self._session, invocation, verdict)
+        scope = derive_scope(self._session, invocation, verdict)
         if scope is None:
             return self._collecting(invocation)
         recorded = RecordedCall(self, scope, vague=scope.anywhere and verdict.route is Route.HOST)
@@ -90,9 +90,9 @@ class CallChanges:
         if before != self.undoable:
             self._session.court.judge_anew()
         why = recorded.why_not if verdict.relies_on_undo else ""
-        if why or (is_unasked(verdict) and (why := self._why_uncovered(recorded, scope))):
+        if why or (is_unapproved(verdict) and (why := self._why_uncovered(recorded, scope))):
             recorded.finish()
-            raise _not_undoable(why)
+            raise _not_undoable_error(why)
         self._covered |= scope.anywhere and recorded.is_covered
         self._under_way[invocation.call_id] = recorded
         return recorded
@@ -101,8 +101,8 @@ class CallChanges:
         """Return why undo no longer covers what a confined call may change; empty if it does, and if it never did."""
         if recorded.begun is None:
             return recorded.failed if self._covered else ""
-        if self._covered and len(recorded.begun.unkept) > MOST_PROTECTED:
-            some = ", ".join(map(shown_path, recorded.begun.unkept[:SHOWN]))
+        if self._covered and len(recorded.begun.unkept) > MAX_PROTECTED:
+            some = ", ".join(map(format_path, recorded.begun.unkept[:MAX_SHOWN_PATHS]))
             return f"{len(recorded.begun.unkept)} files in the workspace are not kept: {some} …"
         return recorded.begun.uncovered if scope.confined else ""
 
@@ -140,12 +140,12 @@ class CallChanges:
 
         session, stop = self._session, threading.Event()
         tool, root = invocation.tool.name, invocation.root.call_id
-        what = str(session.secrets.kept(invocation.describe()))[:LONGEST]
+        what = str(session.secrets.kept(invocation.describe()))[:MAX_DESCRIPTION_CHARS]
         record = CallRecord(0, session.id, invocation.call_id, root, tool, what, time.time())
         future = self._engine.submit(lambda keeper: keeper.begin(record, scope, stop))
         waiting = asyncio.wrap_future(future)
         try:
-            if session.bus.listening and not (await asyncio.wait([waiting], timeout=SLOW_S))[0]:
+            if session.bus.listening and not (await asyncio.wait([waiting], timeout=SLOW_CALL_S))[0]:
                 session.bus.publish(
                     Progress(invocation.call_id, None, "the workspace is kept, so that it can be undone")
                 )
@@ -260,7 +260,7 @@ class RecordedCall:
     @property
     def is_covered(self) -> bool:
         """True if the whole workspace was looked at, and a sandbox can leave as it is what is not kept of it."""
-        return self.begun is not None and not self.begun.notes and len(self.begun.unkept) <= MOST_PROTECTED
+        return self.begun is not None and not self.begun.notes and len(self.begun.unkept) <= MAX_PROTECTED
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -268,9 +268,9 @@ class RecordedCall:
 
         What takes a name away and loses nothing by that gives the file another one.
         """
-        if self.begun is None or self.verdict is None or not is_unasked(self.verdict):
+        if self.begun is None or self.verdict is None or not is_unapproved(self.verdict):
             return ()
-        if len(self.begun.unkept) > MOST_PROTECTED:
+        if len(self.begun.unkept) > MAX_PROTECTED:
             return ()
         touches = [] if self.verdict.relies_on_undo else [t for part in self.verdict.parts for t in part.touches]
         renamed = {touch.what for touch in touches if touch.kind == "delete"}
@@ -295,8 +295,8 @@ class RecordedCall:
         if self.begun is not None and self._scope is not None and self._scope.anywhere:
             self._changes.tell_unkept(result)
         if result["status"] != "success" and (missed := self._missed(result)):
-            some = ", ".join(map(shown_path, missed[:SHOWN]))
-            more = f" and {len(missed) - SHOWN} more" if len(missed) > SHOWN else ""
+            some = ", ".join(map(format_path, missed[:MAX_SHOWN_PATHS]))
+            more = f" and {len(missed) - MAX_SHOWN_PATHS} more" if len(missed) > MAX_SHOWN_PATHS else ""
             result.add_note(f"It could not change what undo does not keep: {some}{more}.")
         if told is None:
             return
@@ -320,7 +320,7 @@ class RecordedCall:
 
     async def _told(self) -> Mapping[str, object] | None:
         if self._scope is None:
-            return _together(self.nested)
+            return _combine_reports(self.nested)
         if self.begun is None:
             return {"kept": False, "why": self.failed}
         if self._ended is None:
@@ -347,13 +347,13 @@ class RecordedCall:
         return told
 
 
-def is_unasked(verdict: Verdict) -> bool:
+def is_unapproved(verdict: Verdict) -> bool:
     """True for a command that changes files in the sandbox and that no person has approved."""
     return verdict.route is Route.SANDBOX and verdict.view is View.WORK and verdict.approved is None
 
 
 # What lifts a bound, by the end of the reason that names it.
-REMEDIES = {
+BOUND_REMEDIES = {
     "undo is off": "turn on undo.enabled",
     "undo.max_files": "raise undo.max_files",
     "undo.max_file_bytes": "raise undo.max_file_bytes",
@@ -362,28 +362,28 @@ REMEDIES = {
 }
 
 
-def _not_undoable(why: str) -> NotUndoable:
+def _not_undoable_error(why: str) -> NotUndoable:
     """Says that a call was not run, and what helps."""
-    ways = [way for bound, way in REMEDIES.items() if re.search(rf"{re.escape(bound)}(?!\w)", why)]
+    ways = [way for bound, way in BOUND_REMEDIES.items() if re.search(rf"{re.escape(bound)}(?!\w)", why)]
     told = " or ".join(["have a person approve it", *ways])
     return NotUndoable(f"what it changes could not be undone: {why}", hint=f"it was not run: {told}")
 
 
-def _together(nested: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
+def _combine_reports(nested: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
     """Return one report for several calls; None if none of them changed anything."""
     if not nested:
         return None
     told: dict[str, object] = {"kept": any(each["kept"] for each in nested)}
     for key in ("not_kept", "why", "covers"):
         if said := list(dict.fromkeys(str(each[key]) for each in nested if key in each)):
-            told[key] = "; ".join(said[:SHOWN])
+            told[key] = "; ".join(said[:MAX_SHOWN_PATHS])
     return told
 
 
 def describe_unkept(lost: Sequence[UnkeptPath]) -> str:
     """Return the paths that are not kept, each with the reason, in words."""
-    told = [f"{shown_path(path)}: {why}" if path else why for path, why in lost[:SHOWN]]
-    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    told = [f"{format_path(path)}: {why}" if path else why for path, why in lost[:MAX_SHOWN_PATHS]]
+    more = f" and {len(lost) - MAX_SHOWN_PATHS} more" if len(lost) > MAX_SHOWN_PATHS else ""
     return ", ".join(told) + more
 
 

@@ -14,21 +14,23 @@ import struct
 import sys
 
 # A person's other programs (editors, servers of development) need watches, too.
-SHARE = 4
+WATCH_SHARE = 4
 LIMIT_FILE = "/proc/sys/fs/inotify/max_user_watches"
 # File systems whose changes all go through this kernel.
-LOCAL = frozenset(
+LOCAL_FILE_SYSTEMS = frozenset(
     ("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2fs", "zfs", "bcachefs", "overlay", "reiserfs", "jfs")
 )
 MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 DELETE_SELF, MOVE_SELF, UNMOUNT, OVERFLOW, IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
 ONLY_FOLDERS = 0x01000000
-MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | DELETE_SELF | MOVE_SELF | ONLY_FOLDERS
-HEADER = struct.Struct("iIII")
-READ = 262_144
+WATCH_MASK = (
+    MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | DELETE_SELF | MOVE_SELF | ONLY_FOLDERS
+)
+EVENT_HEADER = struct.Struct("iIII")
+READ_BYTES = 262_144
 # A blank in the name of a mount point.
-ESCAPED = re.compile(rb"\\([0-7]{3})")
+OCTAL_ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
 class ChangeWatch:
@@ -48,10 +50,10 @@ class ChangeWatch:
             return None
         try:
             with open(LIMIT_FILE, encoding="ascii") as file:
-                most = int(file.read()) // SHARE
+                most = int(file.read()) // WATCH_SHARE
         except (OSError, ValueError):
             return None
-        descriptor = _libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = _load_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         return cls(descriptor, most) if descriptor >= 0 else None
 
     def close(self) -> None:
@@ -65,7 +67,7 @@ class ChangeWatch:
         """Watch the folder that is open as `folder`. To be done before it is listed."""
         if not self.whole:
             return
-        number = _libc().inotify_add_watch(self._descriptor, b"/proc/self/fd/%d" % folder, MASK)
+        number = _load_libc().inotify_add_watch(self._descriptor, b"/proc/self/fd/%d" % folder, WATCH_MASK)
         if number < 0 or len(self._paths) >= self._most:
             self.close()
             return
@@ -83,7 +85,7 @@ class ChangeWatch:
         number = self._numbers.pop(path, None)
         if number is not None and self._paths.get(number) == path:
             del self._paths[number]
-            _libc().inotify_rm_watch(self._descriptor, number)
+            _load_libc().inotify_rm_watch(self._descriptor, number)
 
     def watches(self, path: str) -> bool:
         """True if the folder is watched."""
@@ -94,7 +96,7 @@ class ChangeWatch:
         found: set[str] = set()
         while self.whole:
             try:
-                data = os.read(self._descriptor, READ)
+                data = os.read(self._descriptor, READ_BYTES)
             except BlockingIOError:
                 break
             except OSError:
@@ -106,8 +108,8 @@ class ChangeWatch:
     def _take(self, data: bytes, found: set[str]) -> None:
         at = 0
         while at < len(data):
-            number, mask, _, length = HEADER.unpack_from(data, at)
-            at += HEADER.size + length
+            number, mask, _, length = EVENT_HEADER.unpack_from(data, at)
+            at += EVENT_HEADER.size + length
             if mask & (OVERFLOW | UNMOUNT):
                 self.close()
                 return
@@ -124,21 +126,21 @@ class ChangeWatch:
                     del self._numbers[path]
 
 
-def is_local(folder: str) -> bool:
+def is_local_file_system(folder: str) -> bool:
     """True if nobody else than this kernel can change what is in the folder."""
     place, kind = b"", ""
     with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as file:
         for line in file:
             before, _, after = line.partition(b" - ")
-            point = ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), before.split()[4])
+            point = OCTAL_ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), before.split()[4])
             # Of two at one place the later one lies on top.
             if len(point) >= len(place) and os.fsencode(f"{folder}/").startswith(point.rstrip(b"/") + b"/"):
                 place, kind = point, after.split()[0].decode("ascii", "replace")
-    return kind in LOCAL
+    return kind in LOCAL_FILE_SYSTEMS
 
 
 @functools.cache
-def _libc() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.inotify_add_watch.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
     libc.inotify_rm_watch.argtypes = (ctypes.c_int, ctypes.c_int)

@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from handrail.name_shapes import fits_shape
-from handrail.undo.ignore_rules import EXCLUDE_FILE, IGNORE_FILE, changed_before, is_ignored, read_plain
+from handrail.glob_match import is_glob_match
+from handrail.undo.ignore_rules import EXCLUDE_FILE, IGNORE_FILE, is_changed_before, is_ignored, read_regular_file
 
 # Folders in which version control keeps its own data. Undo neither copies nor restores them.
 REPOSITORY_FOLDERS = frozenset((".git", ".hg", ".svn", ".jj", ".bzr"))
 # Names that tools give to folders which they can make again.
-GENERATED = frozenset((
+GENERATED_FOLDERS = frozenset((
     "node_modules", "bower_components", ".pnpm-store", "__pycache__", ".venv", "venv", "env", ".tox", ".nox", ".eggs", "__pypackages__",
     ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "target", "build", "dist", "out", "obj", ".build", "_build", "Pods", "DerivedData",
     ".gradle", ".next", ".nuxt", ".output", ".svelte-kit", ".turbo", ".parcel-cache", ".angular", ".vite", ".cache", ".sass-cache", "coverage",
@@ -21,22 +21,22 @@ GENERATED = frozenset((
     "cmake-build-debug", "cmake-build-release", "vendor", ".bundle", "elm-stuff",
 ))  # fmt: skip
 # A folder of this name holds nothing else than what Python makes.
-ALWAYS = frozenset(("__pycache__",))
+ALWAYS_LEFT_OUT = frozenset(("__pycache__",))
 # Files by which a tool marks a folder as its own.
-MARKS = ("pyvenv.cfg", ".package-lock.json", ".yarn-integrity", ".modules.yaml")
+GENERATED_MARKERS = ("pyvenv.cfg", ".package-lock.json", ".yarn-integrity", ".modules.yaml")
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 TAG_LENGTH = 4_096
-SAYING = frozenset((*MARKS, CACHE_TAG, IGNORE_FILE))
+MARKER_FILES = frozenset((*GENERATED_MARKERS, CACHE_TAG, IGNORE_FILE))
 
 REPOSITORY_DATA = "data of version control"
 GENERATED_IGNORED = "generated, and git ignores it"
 GENERATED_MARKED = "generated"
-LISTED = "listed in undo.leave_out"
+LISTED_REASON = "listed in undo.leave_out"
 OWN_PLACE = "one of Handrail's own"
 OTHER_FILE_SYSTEM = "another file system"
 # What may be lost without a person's being asked.
-REGENERATED_REASONS = frozenset((GENERATED_IGNORED, GENERATED_MARKED, LISTED))
+REGENERATED_REASONS = frozenset((GENERATED_IGNORED, GENERATED_MARKED, LISTED_REASON))
 
 
 class FileCoverage:
@@ -67,10 +67,10 @@ class FileCoverage:
         if path in self._own:
             return OWN_PLACE
         if self._patterns and self._is_listed(path, name, root):
-            return LISTED
-        if not is_folder or name not in GENERATED:
+            return LISTED_REASON
+        if not is_folder or name not in GENERATED_FOLDERS:
             return ""
-        if name in ALWAYS or (trusts_marks and _is_marked(path, since)):
+        if name in ALWAYS_LEFT_OUT or (trusts_marks and _is_marked(path, since)):
             return GENERATED_MARKED
         return GENERATED_IGNORED if trusts_marks and is_ignored(path, since=min(since, ignored_since)) else ""
 
@@ -81,7 +81,7 @@ class FileCoverage:
     def _is_listed(self, path: str, name: str, root: str) -> bool:
         below = path[len(root) :].lstrip("/") if path.startswith(root) else path
         return any(
-            fits_shape(below if "/" in pattern.lstrip("/") else name, pattern.lstrip("/")) or path == pattern
+            is_glob_match(below if "/" in pattern.lstrip("/") else name, pattern.lstrip("/")) or path == pattern
             for pattern in self._patterns
         )
 
@@ -93,14 +93,14 @@ def is_damaged(repository: str) -> bool:
     return any(not os.path.lexists(f"{repository}/{name}") for name in needed)
 
 
-def tells_generated(path: str) -> bool:
+def is_generated_marker(path: str) -> bool:
     """True for a file that says of folders that they are generated."""
-    return os.path.basename(path) in SAYING or path.endswith(f"/{EXCLUDE_FILE}")
+    return os.path.basename(path) in MARKER_FILES or path.endswith(f"/{EXCLUDE_FILE}")
 
 
 def _is_marked(folder: str, since: float) -> bool:
     """True if the tool that made the folder has left its mark in it, and did so before `since`."""
-    if any(changed_before(f"{folder}/{mark}", since) for mark in MARKS):
+    if any(is_changed_before(f"{folder}/{mark}", since) for mark in GENERATED_MARKERS):
         return True
-    tag = read_plain(f"{folder}/{CACHE_TAG}", most=TAG_LENGTH)
-    return tag is not None and tag.startswith(CACHE_SIGNATURE) and changed_before(f"{folder}/{CACHE_TAG}", since)
+    tag = read_regular_file(f"{folder}/{CACHE_TAG}", most=TAG_LENGTH)
+    return tag is not None and tag.startswith(CACHE_SIGNATURE) and is_changed_before(f"{folder}/{CACHE_TAG}", since)

@@ -17,18 +17,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from handrail.files.holding import LISTING, NO_LINK, PASSING
+from handrail.fs.dirfd_walk import LIST_FLAGS, NO_FOLLOW, PATH_FLAGS
 from handrail.undo.change_watch import ChangeWatch
 from handrail.undo.coverage import OTHER_FILE_SYSTEM, FileCoverage
-from handrail.undo.file_contents import TOO_LARGE, kept_file, link_state
+from handrail.undo.file_contents import TOO_LARGE, keep_file, read_link_state
 from handrail.undo.manifest import DiskManifest
-from handrail.undo.states import ABSENT_STATE, PathChange, PathKind, PathState, state_of, states_alike
+from handrail.undo.path_states import ABSENT_STATE, PathChange, PathKind, PathState, are_states_alike, build_state
 from handrail.undo.store import NO_ROOM, StoreFull, UndoStore
 
-UNREADABLE = "the folder cannot be read"
+UNREADABLE_REASON = "the folder cannot be read"
 # Deeper folders are left out: nobody works there, and a program that makes them is up to something.
-MAX_DEPTH = 100
-TOO_DEEP = "it lies too deep"
+MAX_FOLDER_DEPTH = 100
+TOO_DEEP_REASON = "it lies too deep"
 
 
 class TooManyFiles(Exception):
@@ -39,7 +39,7 @@ class PassStopped(Exception):
     """Nobody waits for the look any more."""
 
 
-class Candidate(NamedTuple):
+class KeepCandidate(NamedTuple):
     """A file whose contents are to be kept."""
 
     folder: str
@@ -67,7 +67,7 @@ class DiskPass:
 
     def __post_init__(self) -> None:
         self.now = time.time_ns()
-        self._candidates: list[Candidate] = []
+        self._candidates: list[KeepCandidate] = []
         self._count = 0
         self._root = ""
         self._device = 0
@@ -181,7 +181,7 @@ class DiskPass:
         if not stat.S_ISDIR(status.st_mode):
             self._visit_file(path, status, known)
             return
-        state = state_of(status, now=self.now)
+        state = build_state(status, now=self.now)
         if known.kind is PathKind.LEFT_OUT:
             state = state._replace(kind=known.kind, why=known.why)
         elif known.kind is PathKind.FOLDER and (known.device, known.inode) == (state.device, state.inode):
@@ -208,15 +208,19 @@ class DiskPass:
         covered = known is not None and known.kind is PathKind.FILE
         why = "" if covered else self.coverage.reason_against(path, root=self._root, is_folder=False)
         if why and not self._was_kept(folder, status):
-            self.found[path] = state_of(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
+            self.found[path] = build_state(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
         elif stat.S_ISREG(status.st_mode):
-            self._candidates.append(Candidate(folder, name, status.st_size))
+            self._candidates.append(KeepCandidate(folder, name, status.st_size))
         elif stat.S_ISLNK(status.st_mode):
-            with _opened(folder, PASSING) as descriptor:
-                state = link_state(descriptor, name, state_of(status, now=self.now)) if descriptor is not None else None
+            with _open_path(folder, PATH_FLAGS) as descriptor:
+                state = (
+                    read_link_state(descriptor, name, build_state(status, now=self.now))
+                    if descriptor is not None
+                    else None
+                )
             self.found[path] = ABSENT_STATE if state is None else state
         else:
-            self.found[path] = state_of(status, now=self.now)
+            self.found[path] = build_state(status, now=self.now)
 
     def _was_kept(self, folder: str, status: os.stat_result) -> bool:
         """True for a file that undo kept under another name of the same folder."""
@@ -234,7 +238,7 @@ class DiskPass:
         if not (kind is PathKind.FOLDER and same):
             is_new = kind is None or kind is PathKind.ABSENT
             if why := self._reason_against(path, status, is_new=is_new):
-                self.found[path] = state_of(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
+                self.found[path] = build_state(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
                 return
             self._list(path, status, {}, deep=True)
         elif unchanged and known is not None and known.listed and known.settled and not self._every_folder:
@@ -254,7 +258,7 @@ class DiskPass:
             return why
         if status.st_dev != self._device:
             return OTHER_FILE_SYSTEM
-        return TOO_DEEP if path.count("/") - self._root.count("/") > MAX_DEPTH else ""
+        return TOO_DEEP_REASON if path.count("/") - self._root.count("/") > MAX_FOLDER_DEPTH else ""
 
     def _look_at_names(self, path: str, *, deep: bool) -> None:
         """Look at what is known to be in a folder that has no other names than before."""
@@ -297,15 +301,15 @@ class DiskPass:
         if self.stop.is_set():
             raise PassStopped
         self._listed.add(path)
-        with _opened(path, LISTING) as descriptor:
+        with _open_path(path, LIST_FLAGS) as descriptor:
             if descriptor is None:
                 self._unlisted(path, status)
                 return
             if self.watch is not None:
                 self.watch.add(descriptor, path)
             # Asked again now that it is watched: what changes from here on is noticed.
-            self.found[path] = state_of(os.fstat(descriptor), now=time.time_ns(), listed=True)
-            children = list(_entries(descriptor))
+            self.found[path] = build_state(os.fstat(descriptor), now=time.time_ns(), listed=True)
+            children = list(_iter_entries(descriptor))
         entries, default = self.manifest.folders.get(path, {}), self.manifest.default_in(path)
         for name, child in children:
             at = f"{path}/{name}"
@@ -316,7 +320,7 @@ class DiskPass:
     def _unlisted(self, path: str, status: os.stat_result) -> None:
         """A folder that cannot be listed, or is gone meanwhile."""
         self._gone_below(path)
-        self.found[path] = state_of(status, now=self.now, why=UNREADABLE)
+        self.found[path] = build_state(status, now=self.now, why=UNREADABLE_REASON)
 
     def _gone(self, path: str) -> None:
         known = self._known(path)
@@ -345,7 +349,7 @@ class DiskPass:
         except StoreFull as exc:
             self._no_room = str(exc)
         for folder, candidates in itertools.groupby(wanted, key=lambda each: each.folder):
-            with _opened(folder, PASSING) as descriptor:
+            with _open_path(folder, PATH_FLAGS) as descriptor:
                 for candidate in candidates:
                     if self.stop.is_set():
                         raise PassStopped
@@ -356,9 +360,9 @@ class DiskPass:
         if folder is not None and self._no_room:
             with contextlib.suppress(OSError):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                state = state_of(status, now=self.now, why=self._no_room)
+                state = build_state(status, now=self.now, why=self._no_room)
         elif folder is not None:
-            state = kept_file(self.store, folder, name, now=self.now)
+            state = keep_file(self.store, folder, name, now=self.now)
         if state is not None:
             self.found[path] = state
         elif self._known(path) is not None:
@@ -385,7 +389,7 @@ class DiskPass:
             before = entries.get(name) or default
             if before is None and not self.manifest.is_loaded(path):
                 before = self.manifest.get(path)
-            if before is not None and not states_alike(before, after):
+            if before is not None and not are_states_alike(before, after):
                 found.append(PathChange(path, before, after))
         return found
 
@@ -401,7 +405,7 @@ class DiskPass:
         return found
 
 
-def _entries(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
+def _iter_entries(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
     """The names in an open folder with what the system says of each; what vanishes meanwhile is left out."""
     with os.scandir(descriptor) as entries:
         for entry in entries:
@@ -410,14 +414,14 @@ def _entries(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 @contextmanager
-def _opened(path: str, flags: int) -> Generator[int | None]:
+def _open_path(path: str, flags: int) -> Generator[int | None]:
     """The folder, open, reached from the root through no link; None where that cannot be."""
     at: int | None = None
     try:
-        at = os.open("/", PASSING)
+        at = os.open("/", PATH_FLAGS)
         parts = path.strip("/").split("/") if path != "/" else []
         for number, name in enumerate(parts, start=1):
-            below = os.open(name, (flags if number == len(parts) else PASSING) | NO_LINK, dir_fd=at)
+            below = os.open(name, (flags if number == len(parts) else PATH_FLAGS) | NO_FOLLOW, dir_fd=at)
             os.close(at)
             at = below
     except OSError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-SUPPORTED = sys.platform != "win32"
+IS_SUPPORTED = sys.platform != "win32"
 
 
 class UndoEngine:
@@ -35,7 +35,7 @@ class UndoEngine:
     @property
     def enabled(self) -> bool:
         """True if calls are kept."""
-        return SUPPORTED and self._settings.enabled
+        return IS_SUPPORTED and self._settings.enabled
 
     @property
     def undoable(self) -> bool:
@@ -66,7 +66,7 @@ class UndoEngine:
 
     async def run(self, work: Callable[[UndoKeeper], T]) -> T:
         """Return the result of work that the keeper does. Raises `ToolUnavailable` on systems without undo."""
-        if not SUPPORTED:
+        if not IS_SUPPORTED:
             raise ToolUnavailable("there is no undo on Windows yet", hint="use version control")
         return await asyncio.wrap_future(self.submit(work))
 

@@ -11,19 +11,19 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import NamedTuple
 
-from handrail.files.holding import NO_LINK, QUIET
+from handrail.fs.dirfd_walk import NO_FOLLOW, SAFE_OPEN_FLAGS
 
 # A longer file is not read: nothing in it counts.
-LONGEST = 65_536
+MAX_FILE_BYTES = 65_536
 MAX_RULES = 2_000
 # Letters of a rule; a longer one counts for nothing.
-LONGEST_RULE = 1_000
+MAX_RULE_CHARS = 1_000
 IGNORE_FILE = ".gitignore"
 EXCLUDE_FILE = ".git/info/exclude"
 # Seconds by which the clock that stamps files may be behind.
 BEHIND_S = 0.05
 PATTERN_SIGNS = frozenset("*?\\")
-ESCAPED = re.compile(r"\\(.)")
+ESCAPED_CHAR = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class IgnoreRule:
 
     def fits(self, names: Sequence[str], *, is_folder: bool) -> bool:
         """True if it speaks of the path, which begins at the folder of the file."""
-        return (is_folder or not self.folders_only) and _fits(self.parts, tuple(names))
+        return (is_folder or not self.folders_only) and _is_path_match(self.parts, tuple(names))
 
 
 def is_ignored(folder: str, *, since: float = math.inf) -> bool:
@@ -44,7 +44,7 @@ def is_ignored(folder: str, *, since: float = math.inf) -> bool:
 
     Files that have changed since that unix time make git ignore nothing more.
     """
-    root = _repository_root(folder)
+    root = _find_repository_root(folder)
     if root is None:
         return False
     names = os.path.relpath(folder, root).split(os.sep)
@@ -59,7 +59,7 @@ def is_ignored(folder: str, *, since: float = math.inf) -> bool:
     return False
 
 
-def _repository_root(folder: str) -> str | None:
+def _find_repository_root(folder: str) -> str | None:
     at = os.path.dirname(folder)
     while True:
         if os.path.lexists(f"{at}/.git"):
@@ -80,9 +80,9 @@ class _RuleFile(NamedTuple):
 
 def _read_rules(file: str, depth: int, since: float) -> tuple[_RuleFile, ...]:
     """Return the file if it can be read, in a tuple."""
-    data = read_plain(file, most=LONGEST)
+    data = read_regular_file(file, most=MAX_FILE_BYTES)
     # Asked after it was read: what was exchanged meanwhile has changed.
-    return () if data is None else (_RuleFile(data, depth, changed_before(file, since)),)
+    return () if data is None else (_RuleFile(data, depth, is_changed_before(file, since)),)
 
 
 def _fitting(files: Sequence[_RuleFile], names: Sequence[str]) -> Iterator[IgnoreRule]:
@@ -100,19 +100,19 @@ def _rules_for(data: bytes, name: str) -> Sequence[IgnoreRule]:
     return [
         rule
         for rule, needed in _parsed_rules(data)
-        if needed <= letters and (rule.parts[-1] == "**" or _compiled(rule.parts[-1]).match(name) is not None)
+        if needed <= letters and (rule.parts[-1] == "**" or _compile_part(rule.parts[-1]).match(name) is not None)
     ]
 
 
 @lru_cache(maxsize=64)
 def _parsed_rules(data: bytes) -> Sequence[tuple[IgnoreRule, frozenset[str]]]:
     """Return the rules of a file, each with letters that the last name of what it speaks of has to hold."""
-    rules = map(parsed_rule, data.decode("utf-8", "surrogateescape").splitlines()[:MAX_RULES])
+    rules = map(parse_rule, data.decode("utf-8", "surrogateescape").splitlines()[:MAX_RULES])
     # Brackets stand for one of their letters.
     return [(r, frozenset(r.parts[-1].partition("[")[0]) - PATTERN_SIGNS) for r in rules if r is not None]
 
 
-def changed_before(path: str, since: float) -> bool:
+def is_changed_before(path: str, since: float) -> bool:
     """True if there is a file or link that was last written, moved or given another mode before that unix time."""
     try:
         return os.lstat(path).st_ctime < since - BEHIND_S
@@ -120,10 +120,10 @@ def changed_before(path: str, since: float) -> bool:
         return False
 
 
-def read_plain(file: str, *, most: int) -> bytes | None:
+def read_regular_file(file: str, *, most: int) -> bytes | None:
     """Return what a plain file holds; None for a missing file, a link, or more than `most` bytes."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | NO_LINK | QUIET)
+        descriptor = os.open(file, os.O_RDONLY | NO_FOLLOW | SAFE_OPEN_FLAGS)
     except OSError:
         return None
     try:
@@ -135,10 +135,10 @@ def read_plain(file: str, *, most: int) -> bytes | None:
     return data if len(data) <= most else None
 
 
-def parsed_rule(line: str) -> IgnoreRule | None:
+def parse_rule(line: str) -> IgnoreRule | None:
     """The rule of one line; None for an empty one and a comment."""
-    text = _without_blanks(line)
-    if not text or text.startswith("#") or len(text) > LONGEST_RULE:
+    text = _strip_trailing_blanks(line)
+    if not text or text.startswith("#") or len(text) > MAX_RULE_CHARS:
         return None
     negated = text.startswith("!")
     text = text[1:] if negated else text
@@ -151,18 +151,18 @@ def parsed_rule(line: str) -> IgnoreRule | None:
     return IgnoreRule(parts if anchored else ("**", *parts), negated, folders_only)
 
 
-def _without_blanks(line: str) -> str:
+def _strip_trailing_blanks(line: str) -> str:
     """Return the line without the blanks at its end, of which a backslash keeps the first."""
     text = line.rstrip(" \t")
     return line[: len(text) + 1] if text.endswith("\\") else text
 
 
-def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+def _is_path_match(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
     """True if the parts stand for all the names. Each pair is looked at once, so that no pattern takes long."""
     reached = {0}
     for number, part in enumerate(parts):
         if part != "**":
-            match = _compiled(part).match
+            match = _compile_part(part).match
             reached = {at + 1 for at in reached if at < len(names) and match(names[at]) is not None}
         elif reached:
             # At the end it stands for what is in a folder, and not for the folder.
@@ -173,10 +173,10 @@ def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
 
 # As many as one file may hold.
 @lru_cache(maxsize=2 * MAX_RULES)
-def _compiled(part: str) -> re.Pattern[str]:
+def _compile_part(part: str) -> re.Pattern[str]:
     # Python's translation tries no star twice.
-    return re.compile(translate(ESCAPED.sub(_unescaped, part)))
+    return re.compile(translate(ESCAPED_CHAR.sub(_unescape_match, part)))
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape_match(found: re.Match[str]) -> str:
     return f"[{found[1]}]" if found[1] in "*?[" else found[1]

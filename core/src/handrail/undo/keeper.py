@@ -18,7 +18,7 @@ from pathlib import Path
 
 from handrail.config.settings import UndoSettings
 from handrail.errors import Downstream
-from handrail.undo.change_watch import ChangeWatch, is_local
+from handrail.undo.change_watch import ChangeWatch, is_local_file_system
 from handrail.undo.coverage import (
     OWN_PLACE,
     REGENERATED_REASONS,
@@ -26,14 +26,14 @@ from handrail.undo.coverage import (
     REPOSITORY_FOLDERS,
     FileCoverage,
     is_damaged,
-    tells_generated,
+    is_generated_marker,
 )
 from handrail.undo.disk_pass import DiskPass, TooManyFiles
 from handrail.undo.file_contents import TOO_LARGE
 from handrail.undo.manifest import DiskManifest
-from handrail.undo.roots import is_inside, outermost_roots, roots_overlap, topmost_paths
-from handrail.undo.states import NO_FILE, PathKind, find_renames, is_restorable, shown_path
+from handrail.undo.path_states import NO_FILE, PathKind, find_renames, format_path, is_restorable
 from handrail.undo.store import CallRecord, StoreFailure, UndoStore
+from handrail.undo.workspace_roots import is_inside, outermost_roots, roots_overlap, topmost_paths
 
 # Seconds for which the kernel's word is taken for what changed, before every file is looked at again.
 TRUSTED_S = 300.0
@@ -42,12 +42,12 @@ COUNT_AGAIN_S = 600.0
 # Files of one folder that are not kept, above which the folder stands for them.
 MOST_BESIDE = 20
 KILLED_NOTE = "its process was killed: what changed until that was noticed may be due to others"
-BACKGROUND = "it went on in the background: what no other call had made meanwhile is put down to it"
-FED = "it gave input to a process in the background: what that changed meanwhile is put down to both"
+BACKGROUND_NOTE = "it went on in the background: what no other call had made meanwhile is put down to it"
+INPUT_NOTE = "it gave input to a process in the background: what that changed meanwhile is put down to both"
 # What such calls may have done is put down to another one that runs beside them.
-YIELDING = frozenset((BACKGROUND, FED))
+YIELDING_NOTES = frozenset((BACKGROUND_NOTE, INPUT_NOTE))
 TOO_MANY = "the workspace holds more files than undo.max_files"
-MISSED = f"{TOO_MANY}: files that it made are not covered"
+MISSED_REASON = f"{TOO_MANY}: files that it made are not covered"
 
 # A path and why it is not kept.
 UnkeptPath = tuple[str, str]
@@ -222,7 +222,7 @@ class UndoKeeper:
             notes = (f"{TOO_MANY}: only what the call names is kept",) if scope.anywhere and not anywhere else ()
             names, large = self._look_at_names(topmost_paths(scope.names), scope.roots, stop)
             names = self._with_other_names(names, scope.roots, stop)
-            said = (*notes, FED) if scope.feeds else notes
+            said = (*notes, INPUT_NOTE) if scope.feeds else notes
             id = store.begin_call(replace(record, roots=scope.roots, names=names, anywhere=anywhere, notes=said))
             if scope.confined and scope.named:
                 self._plain.add(id)
@@ -232,7 +232,7 @@ class UndoKeeper:
             if beyond:
                 # What names the folder says it all.
                 lost = tuple(each for each in lost if each[0])
-            notes += tuple(f"{shown_path(name)}: {TOO_MANY}" for name in large)
+            notes += tuple(f"{format_path(name)}: {TOO_MANY}" for name in large)
             found = tuple((path, self._why(path)) for path in new)
             unkept = self._unkept(scope.roots) if scope.anywhere else ()
             uncovered = TOO_MANY if scope.anywhere and not anywhere and covered else ""
@@ -273,10 +273,14 @@ class UndoKeeper:
             (c.path, c.before.why or NO_FILE) for c in changes if not is_restorable(c.before) and c.path not in renamed
         )
         lost += tuple((path, why) for path, why in touched if why == REPOSITORY_DATA and is_damaged(path))
-        missed = MISSED if MISSED in said else ""
-        said += [f"{shown_path(path)}: {why}" for path, why in lost]
+        missed = MISSED_REASON if MISSED_REASON in said else ""
+        said += [f"{format_path(path)}: {why}" for path, why in lost]
         for other in beside:
-            if other.anywhere and roots_overlap(other.roots, record.roots) and _root(other) != _root(record):
+            if (
+                other.anywhere
+                and roots_overlap(other.roots, record.roots)
+                and _root_call_name(other) != _root_call_name(record)
+            ):
                 said += self._told_beside(store, record, other, {change.path for change in changes})
         store.end_call(record.id, notes=said)
         self._forget_outside(store, record)
@@ -288,7 +292,7 @@ class UndoKeeper:
     def _told_beside(self, store: UndoStore, record: CallRecord, other: CallRecord, paths: set[str]) -> list[str]:
         """Say of two calls that ran at the same time which of them may hold changes of the other; what is to be said of the first."""
         theirs = {change.path for _, change in store.changes_of([other.id])}
-        in_background = _yields(record), _yields(other)
+        in_background = _is_yielding(record), _is_yielding(other)
         if in_background[0] is in_background[1]:
             # What was found while both ran is put down to both.
             holds = (bool(paths & theirs),) * 2
@@ -296,13 +300,13 @@ class UndoKeeper:
             # What was found while both ran is put down to the one that is not in the background.
             holds = bool(paths) and in_background[1], bool(theirs) and in_background[0]
         if holds[1]:
-            store.add_notes(other.id, [_beside(record)])
-        return [_beside(other)] if holds[0] else []
+            store.add_notes(other.id, [_format_beside_note(record)])
+        return [_format_beside_note(other)] if holds[0] else []
 
     def in_background(self, id: int) -> None:
         """A call is over, and something that it has started goes on."""
         with self.step() as store:
-            store.add_notes(id, [BACKGROUND])
+            store.add_notes(id, [BACKGROUND_NOTE])
 
     def _end_killed(self, store: UndoStore) -> None:
         for record in store.open_calls():
@@ -373,12 +377,12 @@ class UndoKeeper:
         if not whole:
             # However much the call has made: what was there before it is known, and kept.
             touched += self._look_at_known(record.roots, stop)
-        said = [f"{shown_path(path)} was changed, too, and is left as it is: {why}" for path, why in touched]
+        said = [f"{format_path(path)} was changed, too, and is left as it is: {why}" for path, why in touched]
         if not whole:
-            said.append(MISSED)
+            said.append(MISSED_REASON)
         _, large = self._look_at_names(record.names, record.roots, stop, by=record)
         self._look_for_other_names(record.roots, stop)
-        return said + [f"{shown_path(name)}: {TOO_MANY}" for name in large], touched
+        return said + [f"{format_path(name)}: {TOO_MANY}" for name in large], touched
 
     def _look_first(
         self, names: Iterable[str], roots: Sequence[str], stop: threading.Event, *, anywhere: bool = False
@@ -389,7 +393,7 @@ class UndoKeeper:
         """
         within = [name for name in names if is_inside(name, roots)]
         new = within and any(root not in self._looked and root not in self._too_many for root in outermost_roots(roots))
-        if anywhere or new or any(tells_generated(name) for name in within):
+        if anywhere or new or any(is_generated_marker(name) for name in within):
             return self._look_at_roots(roots, stop)
         return False
 
@@ -467,7 +471,7 @@ class UndoKeeper:
         if watch is not None and watch.whole:
             return watch, False
         self._drop_watch(root)
-        watch = ChangeWatch.start() if is_local(root) else None
+        watch = ChangeWatch.start() if is_local_file_system(root) else None
         if watch is not None:
             self._watches[root] = watch
         return watch, watch is not None
@@ -550,10 +554,10 @@ class UndoKeeper:
             claimed = {
                 change.path
                 for change in changes
-                if any(not _yields(record) and _may_change(record, change.path) for record in records)
+                if any(not _is_yielding(record) and _may_change(record, change.path) for record in records)
             }
             for record in records:
-                left = claimed if _yields(record) else frozenset[str]()
+                left = claimed if _is_yielding(record) else frozenset[str]()
                 able = [change for change in changes if change.path not in left and _may_change(record, change.path)]
                 store.add_changes(record.id, able)
         manifest.take(disk_pass.found)
@@ -590,17 +594,17 @@ class UndoKeeper:
         return "" if state is None else state.why
 
 
-def _root(record: CallRecord) -> str:
+def _root_call_name(record: CallRecord) -> str:
     """The name of the call of the host that it is a part of."""
     return f"{record.session}/{record.root_call}"
 
 
-def _yields(record: CallRecord) -> bool:
-    return not YIELDING.isdisjoint(record.notes)
+def _is_yielding(record: CallRecord) -> bool:
+    return not YIELDING_NOTES.isdisjoint(record.notes)
 
 
-def _beside(other: CallRecord) -> str:
-    return f"ran beside {_root(other)}: may hold its changes"
+def _format_beside_note(other: CallRecord) -> str:
+    return f"ran beside {_root_call_name(other)}: may hold its changes"
 
 
 def _may_change(record: CallRecord, path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from handrail.undo.states import ABSENT_STATE, PathKind, PathState
+from handrail.undo.path_states import ABSENT_STATE, PathKind, PathState
 from handrail.undo.store import UndoStore
 
 
@@ -64,7 +64,7 @@ class DiskManifest:
     def default_in(self, folder: str) -> PathState | None:
         """Return the state of names in a folder that have no entry: `ABSENT_STATE` where the folder was listed, else None."""
         above = self._known(folder)
-        return ABSENT_STATE if above is not None and _holds_nothing_else(above) else None
+        return ABSENT_STATE if above is not None and _is_fully_known(above) else None
 
     def _known(self, path: str) -> PathState | None:
         folder, _, name = path.rpartition("/")
@@ -72,7 +72,7 @@ class DiskManifest:
         if entries is not None and (state := entries.get(name)) is not None:
             return state
         above = self._known(folder) if folder else None
-        return ABSENT_STATE if above is not None and _holds_nothing_else(above) else None
+        return ABSENT_STATE if above is not None and _is_fully_known(above) else None
 
     def below(self, path: str) -> Iterator[tuple[str, PathState]]:
         """Everything that is known below a folder, without what is known not to be there."""
@@ -97,15 +97,15 @@ class DiskManifest:
         if before is not None and before.kind is PathKind.FOLDER and state.kind is not PathKind.FOLDER:
             self._forget_below(path)
         above = self._known(folder) if state.kind is PathKind.ABSENT and folder else None
-        if above is not None and _holds_nothing_else(above):
+        if above is not None and _is_fully_known(above):
             entries.pop(name, None)
         else:
             entries[name] = state
         if state.kind is PathKind.FOLDER:
             self.folders.setdefault(path, {})
-        _mark(self.unsettled, path, not state.settled and state.kind in (PathKind.FILE, PathKind.FOLDER))
-        _mark(self.linked, path, state.links > 1 and state.kind is PathKind.FILE)
-        _mark(self.not_kept, path, bool(state.why))
+        _set_mark(self.unsettled, path, not state.settled and state.kind in (PathKind.FILE, PathKind.FOLDER))
+        _set_mark(self.linked, path, state.links > 1 and state.kind is PathKind.FILE)
+        _set_mark(self.not_kept, path, bool(state.why))
 
     def forget(self, paths: Iterable[str]) -> None:
         """Know nothing of these any more."""
@@ -127,12 +127,12 @@ class DiskManifest:
             marked.discard(path)
 
 
-def _holds_nothing_else(state: PathState) -> bool:
+def _is_fully_known(state: PathState) -> bool:
     """True if below this there is nothing but what is known."""
     return state.listed if state.kind is PathKind.FOLDER else state.kind is not PathKind.LEFT_OUT
 
 
-def _mark(marked: set[str], path: str, wanted: bool) -> None:
+def _set_mark(marked: set[str], path: str, wanted: bool) -> None:
     if wanted:
         marked.add(path)
     else:

@@ -8,30 +8,30 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from handrail.line_diffs import unified_lines
+from handrail.line_diffs import format_unified_diff
 from handrail.undo.coverage import REPOSITORY_DATA
 from handrail.undo.keeper import KILLED_NOTE
-from handrail.undo.states import (
+from handrail.undo.path_states import (
     ABSENT_STATE,
     NO_FILE,
     PathChange,
     PathKind,
     PathState,
+    are_states_alike,
     find_renames,
+    format_path,
     is_restorable,
-    shown_path,
-    states_alike,
 )
 from handrail.undo.store import CallRecord, UndoStore
 
-Step = Literal["delete", "create", "restore", "mode", "replace", "keep"]
+UndoStep = Literal["delete", "create", "restore", "mode", "replace", "keep"]
 # Bytes of a file whose lines are compared, and lines of a diff that are shown.
-COMPARED = 500_000
-MOST_LINES = 400
+MAX_COMPARED_BYTES = 500_000
+MAX_DIFF_LINES = 400
 # Paths of one call that are shown in a list.
-LISTED = 20
+MAX_LISTED = 20
 NOT_COVERED = "a folder is there, and undo does not cover what is in it"
-ENCODING = "utf-8"
+TEXT_ENCODING = "utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PathPlan:
     """
 
     path: str
-    step: Step
+    step: UndoStep
     now: PathState
     wanted: PathState
     conflict: str = ""
@@ -68,7 +68,7 @@ class PathPlan:
 
     def wire(self) -> dict[str, Any]:
         """As plain data."""
-        told = {"path": shown_path(self.path), "step": self.step, "conflict": self.conflict, "lost": self.lost}
+        told = {"path": format_path(self.path), "step": self.step, "conflict": self.conflict, "lost": self.lost}
         told["no_redo"] = self.no_redo
         return {key: value for key, value in told.items() if value}
 
@@ -151,39 +151,39 @@ class UndoPlan:
         return {**wire, "notes": notes} if notes else wire
 
 
-def against_told(paths: Sequence[PathPlan]) -> str:
+def describe_obstacles(paths: Sequence[PathPlan]) -> str:
     """The obstacles to undoing these, in words."""
-    told = [f"not kept: {shown_path(path.path)}: {path.lost}" for path in paths if path.lost]
-    told += [f"{shown_path(path.path)}: {path.conflict}" for path in paths if path.conflict and not path.lost]
+    told = [f"not kept: {format_path(path.path)}: {path.lost}" for path in paths if path.lost]
+    told += [f"{format_path(path.path)}: {path.conflict}" for path in paths if path.conflict and not path.lost]
     told += [
-        f"cannot be brought back by redo: {shown_path(path.path)}: {path.no_redo}" for path in paths if path.no_redo
+        f"cannot be brought back by redo: {format_path(path.path)}: {path.no_redo}" for path in paths if path.no_redo
     ]
-    more = [f"and {len(told) - LISTED} more"] if len(told) > LISTED else []
-    return "; ".join([*told[:LISTED], *more])
+    more = [f"and {len(told) - MAX_LISTED} more"] if len(told) > MAX_LISTED else []
+    return "; ".join([*told[:MAX_LISTED], *more])
 
 
-def unfinished_undo(store: UndoStore, records: Sequence[CallRecord]) -> CallRecord | None:
+def find_unfinished_undo(store: UndoStore, records: Sequence[CallRecord]) -> CallRecord | None:
     """The call that has begun to undo these, and was killed before it was done; None if there is none."""
     begun = {-record.undone_by for record in records if record.undone_by is not None and record.undone_by < 0}
     return next((undo for undo in map(store.call, begun) if undo is not None and KILLED_NOTE in undo.notes), None)
 
 
-def plan_of(store: UndoStore, records: Sequence[CallRecord], now: Mapping[str, PathState]) -> UndoPlan:
+def build_undo_plan(store: UndoStore, records: Sequence[CallRecord], now: Mapping[str, PathState]) -> UndoPlan:
     """The plan for these records, with what is at their paths now."""
-    unfinished = unfinished_undo(store, records)
+    unfinished = find_unfinished_undo(store, records)
     halves = {} if unfinished is None else {c.path: c.after for _, c in store.changes_of([unfinished.id])}
     ids = [record.id for record in records]
     by_path: dict[str, list[tuple[int, PathChange]]] = {}
     for number, change in store.changes_of(ids):
         by_path.setdefault(change.path, []).append((number, change))
     paths = [
-        _planned(store, frozenset(ids), changes, now.get(path, ABSENT_STATE), halves.get(path))
+        _plan_path(store, frozenset(ids), changes, now.get(path, ABSENT_STATE), halves.get(path))
         for path, changes in sorted(by_path.items())
     ]
-    return UndoPlan(tuple(records), tuple(_with_renames(paths)), unfinished=unfinished)
+    return UndoPlan(tuple(records), tuple(_apply_renames(paths)), unfinished=unfinished)
 
 
-def _with_renames(paths: Sequence[PathPlan]) -> Iterator[PathPlan]:
+def _apply_renames(paths: Sequence[PathPlan]) -> Iterator[PathPlan]:
     """The plans, where files that are not kept and only have another name in their folder now are given the one they had."""
     able = [plan for plan in paths if plan.lost or (plan.acts and not plan.conflict)]
     sources = find_renames(PathChange(plan.path, plan.now, plan.wanted) for plan in able)
@@ -197,7 +197,7 @@ def _with_renames(paths: Sequence[PathPlan]) -> Iterator[PathPlan]:
             yield replace(plan, moves=True) if plan.path in names else plan
 
 
-def _planned(
+def _plan_path(
     store: UndoStore,
     ids: frozenset[int],
     changes: Sequence[tuple[int, PathChange]],
@@ -206,12 +206,12 @@ def _planned(
 ) -> PathPlan:
     """The plan for one path. `half`: what an undo that was killed has left there."""
     path, wanted, left = changes[0][1].path, changes[0][1].before, changes[-1][1].after
-    if states_alike(now, wanted):
+    if are_states_alike(now, wanted):
         return PathPlan(path, "keep", now, wanted)
     if left.kind is PathKind.LEFT_OUT and now.kind in (PathKind.LEFT_OUT, PathKind.FOLDER):
         # What was made and is left out stays: what is in it is not known.
         return PathPlan(path, "keep", now, wanted)
-    step = _step(now, wanted)
+    step = _choose_step(now, wanted)
     if not is_restorable(wanted):
         return PathPlan(
             path,
@@ -225,20 +225,24 @@ def _planned(
     in_the_way = now.kind is PathKind.FOLDER and wanted.kind not in (PathKind.FOLDER, PathKind.ABSENT)
     if in_the_way and not (now.listed or now.why):
         return PathPlan(path, step, now, wanted, conflict=NOT_COVERED)
-    whole = all(states_alike(one.after, other.before) for (_, one), (_, other) in itertools.pairwise(changes))
-    if (states_alike(now, left) and whole) or (half is not None and states_alike(now, half) and _is_half(now, wanted)):
+    whole = all(are_states_alike(one.after, other.before) for (_, one), (_, other) in itertools.pairwise(changes))
+    if (are_states_alike(now, left) and whole) or (
+        half is not None and are_states_alike(now, half) and _is_half_undone(now, wanted)
+    ):
         return PathPlan(path, step, now, wanted)
-    return PathPlan(path, step, now, wanted, conflict=_conflict(store, ids, changes, path))
+    return PathPlan(path, step, now, wanted, conflict=_describe_conflict(store, ids, changes, path))
 
 
-def _is_half(now: PathState, wanted: PathState) -> bool:
+def _is_half_undone(now: PathState, wanted: PathState) -> bool:
     """True for what undo leaves between two of its steps: a folder of another mode, nothing, or a file whose contents are written in place."""
     if now.kind is PathKind.FILE:
         return now.links > 1 and (now.device, now.inode) == (wanted.device, wanted.inode)
     return now.kind is PathKind.ABSENT or (now.kind is wanted.kind is PathKind.FOLDER)
 
 
-def _conflict(store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, PathChange]], path: str) -> str:
+def _describe_conflict(
+    store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, PathChange]], path: str
+) -> str:
     later = [record for record in store.changed_later(path, after=changes[0][0]) if record.id not in ids]
     if not later:
         return "it was changed since"
@@ -246,7 +250,7 @@ def _conflict(store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int
     return f"it was changed since by {told}"
 
 
-def _step(now: PathState, wanted: PathState) -> Step:
+def _choose_step(now: PathState, wanted: PathState) -> UndoStep:
     if wanted.kind is PathKind.ABSENT:
         return "delete"
     if now.kind is PathKind.ABSENT:
@@ -257,50 +261,50 @@ def _step(now: PathState, wanted: PathState) -> Step:
     return "mode" if same else "restore"
 
 
-def diff_of(store: UndoStore, plans: Iterable[PathPlan]) -> Iterator[str]:
+def iter_diff(store: UndoStore, plans: Iterable[PathPlan]) -> Iterator[str]:
     """Yield what would change, as lines of a unified diff; for anything but text, a line that describes the step."""
     for plan in plans:
         if not plan.acts:
             continue
-        name = shown_path(plan.path)
-        before, after = _lines(store, plan.now), _lines(store, plan.wanted)
+        name = format_path(plan.path)
+        before, after = _read_lines(store, plan.now), _read_lines(store, plan.wanted)
         if before is None or after is None or plan.step == "mode":
-            yield _outline(plan, name)
+            yield _describe_step(plan, name)
             continue
-        shown = list(unified_lines(before, after, name, name))
-        yield from shown[:MOST_LINES] or [_outline(plan, name)]
-        if len(shown) > MOST_LINES:
-            yield f"… {len(shown) - MOST_LINES} more lines"
+        shown = list(format_unified_diff(before, after, name, name))
+        yield from shown[:MAX_DIFF_LINES] or [_describe_step(plan, name)]
+        if len(shown) > MAX_DIFF_LINES:
+            yield f"… {len(shown) - MAX_DIFF_LINES} more lines"
 
 
-def _outline(plan: PathPlan, name: str) -> str:
+def _describe_step(plan: PathPlan, name: str) -> str:
     match plan.step:
         case "mode":
             return f"{name}: mode {plan.now.mode:o} becomes {plan.wanted.mode:o}"
         case "create" if plan.source:
-            return f"{shown_path(plan.source)}: is named {name} again"
+            return f"{format_path(plan.source)}: is named {name} again"
         case "delete":
             return f"{name}: {plan.now.kind.value} is deleted"
         case _:
-            to = f" to {shown_target(plan.wanted)}" if plan.wanted.kind is PathKind.LINK else ""
+            to = f" to {format_link_target(plan.wanted)}" if plan.wanted.kind is PathKind.LINK else ""
             return f"{name}: {plan.wanted.kind.value}{to} is put back"
 
 
-def shown_target(state: PathState) -> str:
+def format_link_target(state: PathState) -> str:
     """Return where a link points to, as text."""
-    return repr(state.target.decode(ENCODING, "backslashreplace"))
+    return repr(state.target.decode(TEXT_ENCODING, "backslashreplace"))
 
 
-def _lines(store: UndoStore, state: PathState) -> list[str] | None:
+def _read_lines(store: UndoStore, state: PathState) -> list[str] | None:
     """The lines of a file; None for what has none."""
     if state.kind is PathKind.ABSENT:
         return []
-    if state.kind is not PathKind.FILE or not state.digest or state.size > COMPARED:
+    if state.kind is not PathKind.FILE or not state.digest or state.size > MAX_COMPARED_BYTES:
         return None
     data = store.contents(state.digest)
     if data is None or b"\0" in data:
         return None
     try:
-        return data.decode(ENCODING).splitlines()
+        return data.decode(TEXT_ENCODING).splitlines()
     except UnicodeDecodeError:
         return None

@@ -17,18 +17,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from handrail.errors import Downstream, HandrailError
-from handrail.files import likeness
-from handrail.files.drafts import drafted, sibling
-from handrail.files.holding import NO_LINK, PASSING, QUIET, Held, exchanged, holding, status_of
+from handrail.fs import file_metadata
+from handrail.fs.atomic_write import create_sibling_name, open_draft
+from handrail.fs.dirfd_walk import (
+    NO_FOLLOW,
+    PATH_FLAGS,
+    SAFE_OPEN_FLAGS,
+    HeldFolder,
+    hold_parent_folder,
+    path_exchanged_error,
+    read_status,
+)
+from handrail.undo.path_states import ABSENT_STATE, PathKind, PathState, format_path
 from handrail.undo.plans import PathPlan
-from handrail.undo.states import ABSENT_STATE, PathKind, PathState, shown_path
 from handrail.undo.store import UndoStore
 
 # An owner who may make and remove names in a folder.
 OWNER_CHANGES = stat.S_IWUSR | stat.S_IXUSR
-NAMED = PASSING & ~getattr(os, "O_DIRECTORY", 0) | NO_LINK
+NAME_ONLY_FLAGS = PATH_FLAGS & ~getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW
 # What a step is taken back by.
-Reverse = Callable[[], None]
+ReverseStep = Callable[[], None]
 # A device and an inode.
 InodeKey = tuple[int, int]
 
@@ -44,7 +52,7 @@ class PathRestorer:
         self.through: list[str] = []
         self._store = store
         self._linked = dict(linked)
-        self._steps: list[tuple[str, Reverse]] = []
+        self._steps: list[tuple[str, ReverseStep]] = []
         # What is at each path that is changed, before anything is.
         self._present: dict[str, PathState] = {}
         # The modes that folders are given at the end, which were opened for writing meanwhile.
@@ -61,7 +69,7 @@ class PathRestorer:
             # What is in a folder goes before it, and comes after it.
             for plan in reversed(acting):
                 check()
-                if _goes_first(plan) and not plan.moves:
+                if _is_removed_first(plan) and not plan.moves:
                     self._remove(plan.path, plan.now, wanted=plan.wanted)
             # A file with several names comes first, so that names which were deleted become names of it again.
             for plan in sorted(acting, key=lambda plan: not is_same_file(plan)):
@@ -72,7 +80,7 @@ class PathRestorer:
         except BaseException as exc:
             if (failed := self._take_back()) and isinstance(exc, Exception):
                 raise Downstream(
-                    f"undo failed, and these could not be put back as they were before: {', '.join(map(shown_path, failed))} ({exc})",
+                    f"undo failed, and these could not be put back as they were before: {', '.join(map(format_path, failed))} ({exc})",
                     hint="see what is there; `handrail undo --list` shows what is kept of it",
                 ) from exc
             if isinstance(exc, OSError):
@@ -96,7 +104,7 @@ class PathRestorer:
 
     def _remove(self, path: str, now: PathState, *, wanted: PathState = ABSENT_STATE) -> None:
         with self._folder_of(path) as at:
-            _check_same(at, path, now)
+            _check_unchanged(at, path, now)
             name = at.name(Path(path))
             if now.kind is not PathKind.FOLDER:
                 os.unlink(name, dir_fd=at.fd)
@@ -119,18 +127,18 @@ class PathRestorer:
             return
         if wanted.kind is PathKind.ABSENT:
             return
-        there = ABSENT_STATE if _goes_first(plan) else now
+        there = ABSENT_STATE if _is_removed_first(plan) else now
         if wanted.kind is PathKind.FOLDER and there.kind is PathKind.FOLDER:
             self._modes[path] = wanted.mode
             self._steps.append((path, lambda: self._modes.update({path: now.mode})))
         elif plan.step == "mode":
             with self._folder_of(path) as at:
-                _check_same(at, path, there)
+                _check_unchanged(at, path, there)
                 change_mode(at, path, wanted.mode)
             self._steps.append((path, lambda: self._put_mode(path, now.mode)))
         else:
             with self._folder_of(path) as at:
-                _check_same(at, path, there)
+                _check_unchanged(at, path, there)
                 self._put_in(at, path, wanted)
             self._steps.append((path, lambda: self._put_back(path, there)))
 
@@ -147,8 +155,8 @@ class PathRestorer:
     def _name_again(self, plan: PathPlan) -> None:
         """Give a file the name that it had in its folder."""
         with self._folder_of(plan.path) as at:
-            _check_same(at, plan.path, ABSENT_STATE)
-            _check_same(at, plan.source, self._present[plan.source])
+            _check_unchanged(at, plan.path, ABSENT_STATE)
+            _check_unchanged(at, plan.source, self._present[plan.source])
             names = at.name(Path(plan.source)), at.name(Path(plan.path))
             os.rename(*names, src_dir_fd=at.fd, dst_dir_fd=at.fd)
             self._steps.append((plan.path, lambda: self._rename_back(plan)))
@@ -166,7 +174,7 @@ class PathRestorer:
             self._put(path, before)
             return
         with self._folder_of(path) as at:
-            status = status_of(at, Path(path))
+            status = read_status(at, Path(path))
             assert status is not None
             (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(at.name(Path(path)), dir_fd=at.fd)
 
@@ -178,16 +186,16 @@ class PathRestorer:
         with self._folder_of(path) as at:
             change_mode(at, path, mode)
 
-    def _put_in(self, at: Held, path: str, state: PathState) -> None:
+    def _put_in(self, at: HeldFolder, path: str, state: PathState) -> None:
         """Have this at a path, whatever file or link is there."""
         match state.kind:
             case PathKind.FOLDER:
                 os.mkdir(at.name(Path(path)), 0o700, dir_fd=at.fd)
                 self._modes[path] = state.mode
             case PathKind.LINK:
-                hidden = sibling(Path(path))
+                hidden = create_sibling_name(Path(path))
                 os.symlink(os.fsdecode(state.target), at.name(hidden), dir_fd=at.fd)
-                _rename(at, hidden, path)
+                _rename_hidden(at, hidden, path)
             case PathKind.FILE if state.links > 1 and (
                 self._join(at, path, state) or self._write_through(at, path, state)
             ):
@@ -195,16 +203,16 @@ class PathRestorer:
             case PathKind.FILE:
                 self._write(at, path, state)
             case _:
-                raise Downstream(f"{shown_path(path)} was a {state.kind.value}, which cannot be made again")
+                raise Downstream(f"{format_path(path)} was a {state.kind.value}, which cannot be made again")
 
-    def _write(self, at: Held, path: str, state: PathState) -> None:
+    def _write(self, at: HeldFolder, path: str, state: PathState) -> None:
         name = Path(path)
-        with drafted(at, name, mode=0o600) as draft:
+        with open_draft(at, name, mode=0o600) as draft:
             if not self._store.write_contents(state.digest, draft.fd):
-                raise Downstream(f"the contents of {shown_path(path)} are damaged, or not kept any longer")
-            before = status_of(at, name, missing_ok=True)
+                raise Downstream(f"the contents of {format_path(path)} are damaged, or not kept any longer")
+            before = read_status(at, name, missing_ok=True)
             if before is not None and stat.S_ISREG(before.st_mode):
-                likeness.take(draft.fd, at.name_for_attributes(name), before)
+                file_metadata.copy_metadata(draft.fd, at.name_for_attributes(name), before)
             os.fchmod(draft.fd, state.mode)
             if state.links > 1:
                 written = os.fstat(draft.fd)
@@ -213,47 +221,47 @@ class PathRestorer:
             # Where nothing is, it appears under its name at once: a process that is killed leaves no hidden one.
             draft.put(name, overwrite=before is not None)
 
-    def _write_through(self, at: Held, path: str, state: PathState) -> bool:
+    def _write_through(self, at: HeldFolder, path: str, state: PathState) -> bool:
         """Put the contents into the file that is there, where that is still the one with several names; whether that was done."""
         name = Path(path)
-        there = status_of(at, name, missing_ok=True)
-        if there is None or not _is_file(there, state) or there.st_nlink < 2:
+        there = read_status(at, name, missing_ok=True)
+        if there is None or not _is_known_file(there, state) or there.st_nlink < 2:
             return False
-        with drafted(at, name, mode=0o600) as draft:
+        with open_draft(at, name, mode=0o600) as draft:
             # All of it is there and undamaged before the first byte is overwritten.
             if not self._store.write_contents(state.digest, draft.fd):
-                raise Downstream(f"the contents of {shown_path(path)} are damaged, or not kept any longer")
+                raise Downstream(f"the contents of {format_path(path)} are damaged, or not kept any longer")
         if not there.st_mode & stat.S_IWUSR:
             change_mode(at, path, stat.S_IMODE(there.st_mode) | stat.S_IWUSR)
-        descriptor = os.open(at.name(name), os.O_WRONLY | NO_LINK | QUIET, dir_fd=at.fd)
+        descriptor = os.open(at.name(name), os.O_WRONLY | NO_FOLLOW | SAFE_OPEN_FLAGS, dir_fd=at.fd)
         try:
-            if not _is_file(os.fstat(descriptor), state):
-                raise exchanged(name)
+            if not _is_known_file(os.fstat(descriptor), state):
+                raise path_exchanged_error(name)
             os.ftruncate(descriptor, 0)
             whole = self._store.write_contents(state.digest, descriptor)
             os.fchmod(descriptor, state.mode)
         finally:
             os.close(descriptor)
         if not whole:
-            raise Downstream(f"the contents of {shown_path(path)} are damaged, or not kept any longer")
+            raise Downstream(f"the contents of {format_path(path)} are damaged, or not kept any longer")
         self._linked[state.device, state.inode] = path
         self.through.append(path)
         return True
 
-    def _join(self, at: Held, path: str, state: PathState) -> bool:
+    def _join(self, at: HeldFolder, path: str, state: PathState) -> bool:
         """Give another name to the file that this one was a name of, where that is still there as it was; whether that was done."""
         other = self._linked.get((state.device, state.inode))
         if other is None or other == path:
             return False
-        hidden = sibling(Path(path))
-        with contextlib.suppress(OSError, HandrailError), holding(Path(other)) as beside:
+        hidden = create_sibling_name(Path(path))
+        with contextlib.suppress(OSError, HandrailError), hold_parent_folder(Path(other)) as beside:
             os.link(
                 beside.name(Path(other)), at.name(hidden), src_dir_fd=beside.fd, dst_dir_fd=at.fd, follow_symlinks=False
             )
-            status = status_of(at, hidden)
+            status = read_status(at, hidden)
             assert status is not None
             if stat.S_ISREG(status.st_mode) and self._linked.get((status.st_dev, status.st_ino)) == other:
-                _rename(at, hidden, path)
+                _rename_hidden(at, hidden, path)
                 return True
             os.unlink(at.name(hidden), dir_fd=at.fd)
         return False
@@ -261,31 +269,31 @@ class PathRestorer:
     # Folders
 
     @contextmanager
-    def _folder_of(self, path: str) -> Generator[Held]:
+    def _folder_of(self, path: str) -> Generator[HeldFolder]:
         """The folder that a path is in, open; its owner may change names in it until the end."""
-        with holding(Path(path)) as at:
+        with hold_parent_folder(Path(path)) as at:
             assert at.fd is not None
             status = os.fstat(at.fd)
             if status.st_mode & OWNER_CHANGES != OWNER_CHANGES and status.st_uid == os.geteuid():
                 self._modes.setdefault(os.path.dirname(path), stat.S_IMODE(status.st_mode))
-                _change_open(at.fd, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+                _change_open_mode(at.fd, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
             yield at
 
     def _open_up(self, plan: PathPlan) -> None:
         """Let the owner into a folder whose mode is to be another one, so that what is in it can be reached."""
         if plan.now.mode & OWNER_CHANGES != OWNER_CHANGES:
             with self._folder_of(plan.path) as at:
-                _check_same(at, plan.path, plan.now)
+                _check_unchanged(at, plan.path, plan.now)
                 self._modes[plan.path] = plan.now.mode
                 change_mode(at, plan.path, plan.now.mode | stat.S_IRWXU)
 
     def _set_modes(self) -> None:
         for folder, mode in sorted(self._modes.items(), reverse=True):
-            with contextlib.suppress(OSError, HandrailError), holding(Path(folder)) as at:
+            with contextlib.suppress(OSError, HandrailError), hold_parent_folder(Path(folder)) as at:
                 change_mode(at, folder, mode)
 
 
-def _goes_first(plan: PathPlan) -> bool:
+def _is_removed_first(plan: PathPlan) -> bool:
     """True if what is there has to go before something else can be: a file or link takes the place of another at once."""
     if plan.now.kind is PathKind.ABSENT or (plan.now.kind is plan.wanted.kind):
         return False
@@ -300,13 +308,13 @@ def is_same_file(plan: PathPlan) -> bool:
     return (now.device, now.inode) == (wanted.device, wanted.inode)
 
 
-def _is_file(status: os.stat_result, state: PathState) -> bool:
+def _is_known_file(status: os.stat_result, state: PathState) -> bool:
     return stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) == (state.device, state.inode)
 
 
-def _check_same(at: Held, path: str, known: PathState) -> None:
+def _check_unchanged(at: HeldFolder, path: str, known: PathState) -> None:
     """Raise `Downstream` where something else is at a path by now than was planned for."""
-    status = status_of(at, Path(path), missing_ok=True)
+    status = read_status(at, Path(path), missing_ok=True)
     if status is None:
         same = known.kind is PathKind.ABSENT
     elif stat.S_ISDIR(status.st_mode) or known.links > 1:
@@ -315,10 +323,10 @@ def _check_same(at: Held, path: str, known: PathState) -> None:
     else:
         same = (known.inode, known.changed) == (status.st_ino, status.st_ctime_ns)
     if not same:
-        raise Downstream(f"{shown_path(path)} was changed in this moment", hint="nothing was undone; try again")
+        raise Downstream(f"{format_path(path)} was changed in this moment", hint="nothing was undone; try again")
 
 
-def _rename(at: Held, hidden: Path, path: str) -> None:
+def _rename_hidden(at: HeldFolder, hidden: Path, path: str) -> None:
     try:
         os.replace(at.name(hidden), at.name(Path(path)), src_dir_fd=at.fd, dst_dir_fd=at.fd)
     finally:
@@ -327,22 +335,22 @@ def _rename(at: Held, hidden: Path, path: str) -> None:
             os.unlink(at.name(hidden), dir_fd=at.fd)
 
 
-def change_mode(at: Held, path: str, mode: int) -> None:
+def change_mode(at: HeldFolder, path: str, mode: int) -> None:
     """Set the permissions of a file or folder, never of what a link leads to."""
     name = at.name(Path(path))
     if sys.platform != "linux":
         os.chmod(name, mode, dir_fd=at.fd, follow_symlinks=False)
         return
-    descriptor = os.open(name, NAMED, dir_fd=at.fd)
+    descriptor = os.open(name, NAME_ONLY_FLAGS, dir_fd=at.fd)
     try:
         if stat.S_ISLNK(os.fstat(descriptor).st_mode):
-            raise exchanged(Path(path))
-        _change_open(descriptor, mode)
+            raise path_exchanged_error(Path(path))
+        _change_open_mode(descriptor, mode)
     finally:
         os.close(descriptor)
 
 
-def _change_open(descriptor: int, mode: int) -> None:
+def _change_open_mode(descriptor: int, mode: int) -> None:
     if sys.platform == "linux":
         # It is open for nothing but its name, which only this takes.
         os.chmod(f"/proc/self/fd/{descriptor}", mode)

@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from handrail.errors import Downstream, HandrailError, NotFound
 from handrail.undo.disk_pass import PassStopped
 from handrail.undo.keeper import UndoKeeper
-from handrail.undo.plans import PathPlan, UndoPlan, against_told, diff_of, plan_of, unfinished_undo
+from handrail.undo.path_states import ABSENT_STATE, PathKind, are_states_alike, format_path
+from handrail.undo.plans import PathPlan, UndoPlan, build_undo_plan, describe_obstacles, find_unfinished_undo, iter_diff
 from handrail.undo.restore import InodeKey, PathRestorer
-from handrail.undo.roots import roots_overlap
-from handrail.undo.states import ABSENT_STATE, PathKind, shown_path, states_alike
 from handrail.undo.store import CallRecord, UndoStore
+from handrail.undo.workspace_roots import roots_overlap
 
 log = logging.getLogger(__name__)
 
 # The tool whose calls undo others.
 UNDO_TOOL = "undo_call"
 # Calls that are looked at to find those of one workspace.
-SEARCHED = 2_000
-BATCH = 100
+MAX_SEARCHED = 2_000
+BATCH_SIZE = 100
 # Calls that are named among those that were passed over.
-TOLD = 5
+MAX_LISTED_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,17 @@ class UndoOutcome:
     also: tuple[tuple[str, str], ...] = ()
 
 
-def plans_for(keeper: UndoKeeper, roots: Sequence[str] | None, *, most: int, stop: threading.Event) -> list[UndoPlan]:
+def list_undo_plans(
+    keeper: UndoKeeper, roots: Sequence[str] | None, *, most: int, stop: threading.Event
+) -> list[UndoPlan]:
     """Return what undoing each of the newest calls in a workspace would do, newest first; `roots` None: in all workspaces."""
     with keeper.step() as store:
         if roots is not None:
             keeper.look_for_open(store, roots, stop)
-        return _plans(keeper, store, list(_groups(store, roots, most=most)), stop)
+        return _build_plans(keeper, store, list(_iter_call_groups(store, roots, most=most)), stop)
 
 
-def plan_for(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop: threading.Event) -> UndoPlan:
+def find_undo_plan(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop: threading.Event) -> UndoPlan:
     """Return the plan of undoing one call: `ID` or `SESSION/ID`; None for the newest that is not undone and can be restored at least in part.
 
     Raises `NotFound` where there is none.
@@ -58,30 +60,32 @@ def plan_for(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop
     with keeper.step() as store:
         keeper.look_for_open(store, roots, stop)
         if call is not None:
-            return _plans(keeper, store, [_named(store, call, roots)], stop)[0]
+            return _build_plans(keeper, store, [_find_call_records(store, call, roots)], stop)[0]
         # What was begun is done first.
         for half in store.half_undone():
-            if roots_overlap(half.roots, roots) and unfinished_undo(store, [half]) is not None:
-                plan = _plans(keeper, store, [_named(store, f"{half.session}/{half.root_call}", roots)], stop)[0]
+            if roots_overlap(half.roots, roots) and find_unfinished_undo(store, [half]) is not None:
+                plan = _build_plans(
+                    keeper, store, [_find_call_records(store, f"{half.session}/{half.root_call}", roots)], stop
+                )[0]
                 if any(path.acts for path in plan.paths):
                     return plan
-        for records in _groups(store, roots, most=SEARCHED):
+        for records in _iter_call_groups(store, roots, most=MAX_SEARCHED):
             if all(not record.undone and record.tool != UNDO_TOOL for record in records):
-                plan = _plans(keeper, store, [records], stop)[0]
+                plan = _build_plans(keeper, store, [records], stop)[0]
                 if plan.hopeless:
                     passed_over.append(
-                        f"{plan.call} was passed over: nothing of it can be put back ({against_told(plan.lost)})"
+                        f"{plan.call} was passed over: nothing of it can be put back ({describe_obstacles(plan.lost)})"
                     )
                 elif any(path.step != "keep" for path in plan.paths):
                     return replace(plan, passed_over=tuple(passed_over))
-    told = "".join(f"; {each}" for each in passed_over[:TOLD])
+    told = "".join(f"; {each}" for each in passed_over[:MAX_LISTED_NAMES])
     raise NotFound(f"there is nothing left to undo in this workspace{told}", hint="`handrail undo --list --all`")
 
 
-def diff_for(keeper: UndoKeeper, plans: Sequence[PathPlan]) -> list[str]:
+def build_diff(keeper: UndoKeeper, plans: Sequence[PathPlan]) -> list[str]:
     """Return what undo would change, as lines of a diff."""
     with keeper.step() as store:
-        return list(diff_of(store, plans))
+        return list(iter_diff(store, plans))
 
 
 def restore_plan(
@@ -95,9 +99,9 @@ def restore_plan(
         # Written down before the first step, so that a later undo finds it if this one is killed.
         with keeper.step() as store:
             store.mark_undone(plan.ids, -by)
-    work = _Work(tuple(chosen))
+    work = _RestoreWork(tuple(chosen))
     try:
-        _put_back(keeper, plan, work, by=by, stop=stop)
+        _restore_paths(keeper, plan, work, by=by, stop=stop)
     except BaseException as exc:
         if work.done or by is not None:
             with keeper.step() as store:
@@ -109,11 +113,11 @@ def restore_plan(
         if not work.done or not isinstance(exc, HandrailError):
             raise
         log.warning("undo could not be recorded at once: %s", exc)
-    return _verified(keeper, plan, work, by=by)
+    return _verify_outcome(keeper, plan, work, by=by)
 
 
 @dataclass
-class _Work:
+class _RestoreWork:
     """The plans that are carried out, as things were when that began, and what did it. `done`: all of it is put back."""
 
     plans: tuple[PathPlan, ...]
@@ -122,7 +126,9 @@ class _Work:
     done: bool = False
 
 
-def _put_back(keeper: UndoKeeper, plan: UndoPlan, work: _Work, *, by: int | None, stop: threading.Event) -> None:
+def _restore_paths(
+    keeper: UndoKeeper, plan: UndoPlan, work: _RestoreWork, *, by: int | None, stop: threading.Event
+) -> None:
     def check() -> None:
         if stop.is_set():
             raise PassStopped
@@ -133,12 +139,12 @@ def _put_back(keeper: UndoKeeper, plan: UndoPlan, work: _Work, *, by: int | None
         record = store.call(by) if by is not None else None
         keeper.look_at(paths, plan.records[0].roots, stop, by=record)
         now = {path: keeper.manifest.get(path) or ABSENT_STATE for path in paths}
-        if changed := [each.path for each in chosen if not states_alike(each.now, now[each.path])]:
+        if changed := [each.path for each in chosen if not are_states_alike(each.now, now[each.path])]:
             raise Downstream(
-                f"nothing was undone: {shown_path(changed[0])} was changed in this moment", hint="try again"
+                f"nothing was undone: {format_path(changed[0])} was changed in this moment", hint="try again"
             )
         work.plans = tuple(replace(each, now=now[each.path]) for each in chosen)
-        restorer = PathRestorer(store, _names_of_inodes(keeper, plan, work.plans, stop))
+        restorer = PathRestorer(store, _index_other_names(keeper, plan, work.plans, stop))
         restorer.apply(work.plans, check=check)
         work.left, work.through, work.done = restorer.left, restorer.through, True
         _mark_done(store, plan, by)
@@ -150,7 +156,7 @@ def _mark_done(store: UndoStore, plan: UndoPlan, by: int | None) -> None:
     store.mark_undone(store.undone_by(plan.ids), None)
 
 
-def _verified(keeper: UndoKeeper, plan: UndoPlan, work: _Work, *, by: int | None) -> UndoOutcome:
+def _verify_outcome(keeper: UndoKeeper, plan: UndoPlan, work: _RestoreWork, *, by: int | None) -> UndoOutcome:
     """Look at what was put back; what cannot be looked at counts as amiss."""
     paths = [each.path for each in work.plans]
     left = tuple(work.left)
@@ -158,15 +164,17 @@ def _verified(keeper: UndoKeeper, plan: UndoPlan, work: _Work, *, by: int | None
         with keeper.step() as store:
             record = store.call(by) if by is not None else None
             keeper.look_at(paths, plan.records[0].roots, threading.Event(), by=record)
-            wrong = [p for p in work.plans if not states_alike(keeper.manifest.get(p.path) or ABSENT_STATE, p.wanted)]
+            wrong = [
+                p for p in work.plans if not are_states_alike(keeper.manifest.get(p.path) or ABSENT_STATE, p.wanted)
+            ]
             amiss = tuple(each.path for each in wrong if each.path not in left)
-            return UndoOutcome(work.plans, left, amiss, tuple(_other_names(keeper, plan, work.through)))
+            return UndoOutcome(work.plans, left, amiss, tuple(_iter_other_names(keeper, plan, work.through)))
     except HandrailError as exc:
         log.warning("what undo has put back could not be looked at: %s", exc)
         return UndoOutcome(work.plans, left, tuple(paths))
 
 
-def _plans(
+def _build_plans(
     keeper: UndoKeeper, store: UndoStore, groups: Sequence[Sequence[CallRecord]], stop: threading.Event
 ) -> list[UndoPlan]:
     found: list[UndoPlan] = []
@@ -174,16 +182,18 @@ def _plans(
         ids = [record.id for record in records]
         paths = list(dict.fromkeys(change.path for _, change in store.changes_of(ids)))
         keeper.look_at(paths, records[0].roots, stop)
-        found.append(plan_of(store, records, {path: keeper.manifest.get(path) or ABSENT_STATE for path in paths}))
+        found.append(
+            build_undo_plan(store, records, {path: keeper.manifest.get(path) or ABSENT_STATE for path in paths})
+        )
     return found
 
 
-def _groups(store: UndoStore, roots: Sequence[str] | None, *, most: int) -> Iterator[list[CallRecord]]:
+def _iter_call_groups(store: UndoStore, roots: Sequence[str] | None, *, most: int) -> Iterator[list[CallRecord]]:
     """The newest calls of hosts with what each consists of, newest first."""
     seen: set[tuple[str, str]] = set()
     before, looked = None, 0
-    while looked < SEARCHED and len(seen) < most:
-        batch = store.calls(most=BATCH, before=before)
+    while looked < MAX_SEARCHED and len(seen) < most:
+        batch = store.calls(most=BATCH_SIZE, before=before)
         if not batch:
             return
         before, looked = batch[-1].id, looked + len(batch)
@@ -199,7 +209,7 @@ def _groups(store: UndoStore, roots: Sequence[str] | None, *, most: int) -> Iter
                 yield records
 
 
-def _named(store: UndoStore, call: str, roots: Sequence[str]) -> list[CallRecord]:
+def _find_call_records(store: UndoStore, call: str, roots: Sequence[str]) -> list[CallRecord]:
     session, slash, id = call.partition("/")
     records = store.calls_named(id if slash else call, session if slash else None)
     if not slash:
@@ -216,20 +226,20 @@ def _named(store: UndoStore, call: str, roots: Sequence[str]) -> list[CallRecord
     return records
 
 
-def _other_names(keeper: UndoKeeper, plan: UndoPlan, through: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _iter_other_names(keeper: UndoKeeper, plan: UndoPlan, through: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each file that was written to in place, with the names that show it, too."""
     for path in dict.fromkeys(through):
         status = os.lstat(path)
         inside = sorted(keeper.names_of(status.st_dev, status.st_ino, plan.records[0].roots) - {path})
-        told = [shown_path(name) for name in inside[:TOLD]]
+        told = [format_path(name) for name in inside[:MAX_LISTED_NAMES]]
         if (rest := status.st_nlink - 1 - len(told)) > 0:
-            where = "" if len(inside) > TOLD else "outside the workspace" if told else "elsewhere"
+            where = "" if len(inside) > MAX_LISTED_NAMES else "outside the workspace" if told else "elsewhere"
             told.append(f"{rest} {'name' if rest == 1 else 'names'} {where}".rstrip())
         if told:
             yield path, " and ".join(told)
 
 
-def _names_of_inodes(
+def _index_other_names(
     keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], stop: threading.Event
 ) -> dict[InodeKey, str]:
     """Other names of files that had several, which are there as they were."""

@@ -20,37 +20,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handrail.config.places import private_folder
+from handrail.config.app_dirs import ensure_private_folder
 from handrail.config.settings import UndoSettings
 from handrail.errors import Downstream
-from handrail.files.drafts import write_all
-from handrail.files.locks import is_held, lock, try_lock
-from handrail.undo.states import PathChange, PathKind, PathState, dump_state, load_state, states_alike
+from handrail.fs.atomic_write import write_all
+from handrail.fs.file_locks import is_held, lock_open_file, try_lock
+from handrail.undo.path_states import PathChange, PathKind, PathState, are_states_alike, dump_state, load_state
 
-FORMAT = 1
+STORE_FORMAT = 1
 # Larger contents are files of their own, which the file system can share with the original.
 INLINE_BYTES = 131_072
-PIECE = 1_048_576
+READ_PIECE_BYTES = 1_048_576
 # Seconds that one process waits for another that looks at the disk.
-TURN_S = 20.0
+TURN_TIMEOUT_S = 20.0
 # What was seen in a workspace is forgotten before calls are, unless it was used so lately.
-FRESH_S = 3_600
+RECENT_USE_S = 3_600
 # Seconds for which no call is forgotten for want of room that changed what no call had made.
 SPARED_S = 3_600
 DAY_S = 86_400
 # Bytes that are left free on the disk.
-RESERVE = 200_000_000
+RESERVED_BYTES = 200_000_000
 # Bytes that the journal may have before it is worked into the database.
-JOURNAL = 4_000_000
+MAX_JOURNAL_BYTES = 4_000_000
 
-PRAGMAS = (
+SQL_PRAGMAS = (
     "auto_vacuum=INCREMENTAL",
     "journal_mode=WAL",
     "synchronous=NORMAL",
     "wal_autocheckpoint=0",
     "temp_store=MEMORY",
 )
-SCHEMA = """
+SQL_SCHEMA = """
 CREATE TABLE counts(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO counts VALUES ('version', 0), ('bytes', 0);
 CREATE TABLE contents(id INTEGER PRIMARY KEY, digest BLOB UNIQUE NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL, data BLOB);
@@ -66,16 +66,16 @@ CREATE TABLE changes(id INTEGER PRIMARY KEY AUTOINCREMENT, call INTEGER NOT NULL
 CREATE INDEX changes_call ON changes(call, path);
 CREATE INDEX changes_path ON changes(path);
 """
-TABLES = ("counts", "contents", "seen", "roots", "calls", "changes")
+TABLE_NAMES = ("counts", "contents", "seen", "roots", "calls", "changes")
 # What is not in use by anything: neither seen last, nor before or after a change.
-UNUSED = """
+UNUSED_CONTENTS_SQL = """
 used < ? AND digest NOT IN (SELECT digest FROM seen WHERE digest IS NOT NULL)
 AND digest NOT IN (SELECT before_digest FROM changes WHERE before_digest IS NOT NULL)
 AND digest NOT IN (SELECT after_digest FROM changes WHERE after_digest IS NOT NULL)
 """
 # Calls that are forgotten where there is no room: those that are over for long, and those that changed only what earlier calls had left so.
 # The last one stays.
-EXPENDABLE = """
+EXPENDABLE_CALLS_SQL = """
 id < (SELECT max(id) FROM calls WHERE ended IS NOT NULL) AND ended IS NOT NULL AND (ended < ? OR NOT EXISTS (
   SELECT 1 FROM changes AS one WHERE one.call = calls.id AND json_extract(one.before, '$[0]') != 'absent' AND NOT EXISTS (
     SELECT 1 FROM changes AS other WHERE other.path = one.path AND other.id < one.id
@@ -130,7 +130,7 @@ class UndoStore:
     """The database of undo. Made and used in one thread."""
 
     def __init__(self, folder: Path, settings: UndoSettings) -> None:
-        self.folder = private_folder(folder)
+        self.folder = ensure_private_folder(folder)
         self.settings = settings
         os.chmod(folder, 0o700)
         self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -147,7 +147,7 @@ class UndoStore:
         self.owner = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._alive = os.open(self._owner_file(self.owner), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            lock(self._alive)
+            lock_open_file(self._alive)
             self._database = self._opened()
         except BaseException:
             self._let_go()
@@ -161,15 +161,15 @@ class UndoStore:
     def _opened(self) -> sqlite3.Connection:
         file = self.folder / "undo.sqlite3"
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(file, isolation_level=None, timeout=TURN_S, check_same_thread=False)
+        database = sqlite3.connect(file, isolation_level=None, timeout=TURN_TIMEOUT_S, check_same_thread=False)
         with self.turn():
             # The first one counts only in a database without any page.
-            for pragma in PRAGMAS:
+            for pragma in SQL_PRAGMAS:
                 database.execute(f"PRAGMA {pragma}").fetchall()
             (found,) = database.execute("PRAGMA user_version").fetchone()
             if found == 0:
-                database.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
-            elif found != FORMAT:
+                database.executescript(f"BEGIN; {SQL_SCHEMA} PRAGMA user_version={STORE_FORMAT}; COMMIT;")
+            elif found != STORE_FORMAT:
                 database.close()
                 raise StoreFailure(f"the undo store {str(file)!r} was written by another version of Handrail")
         return database
@@ -186,7 +186,7 @@ class UndoStore:
         os.close(self._lock)
 
     def _owner_file(self, owner: str) -> Path:
-        return private_folder(self.folder / "owners") / owner
+        return ensure_private_folder(self.folder / "owners") / owner
 
     # Turns
 
@@ -194,7 +194,7 @@ class UndoStore:
     def turn(self) -> Generator[None]:
         """Keep other processes from looking and recording meanwhile. Raises `StoreFailure` when one of them does not end."""
         if self._held == 0:
-            deadline = time.monotonic() + TURN_S
+            deadline = time.monotonic() + TURN_TIMEOUT_S
             while not try_lock(self._lock):
                 if time.monotonic() > deadline:
                     raise StoreFailure("another session holds the undo store and does not let go of it")
@@ -237,7 +237,7 @@ class UndoStore:
     def settle(self) -> None:
         """Work a long journal into the database, which waits for the disk."""
         with contextlib.suppress(OSError, sqlite3.Error):
-            if os.stat(self.folder / "undo.sqlite3-wal").st_size > JOURNAL:
+            if os.stat(self.folder / "undo.sqlite3-wal").st_size > MAX_JOURNAL_BYTES:
                 with self.turn():
                     self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -271,7 +271,7 @@ class UndoStore:
 
     def check_disk(self, size: int = 0) -> None:
         """Raise `StoreFull` where the disk has no room for so many bytes and some more."""
-        if shutil.disk_usage(self.folder).free < size + RESERVE:
+        if shutil.disk_usage(self.folder).free < size + RESERVED_BYTES:
             self.is_full = True
             raise StoreFull(DISK_FULL)
 
@@ -305,11 +305,11 @@ class UndoStore:
 
     def draft(self) -> Path:
         """A path in the store for contents that are being copied."""
-        return private_folder(self.folder / "contents") / f"draft-{self.owner}-{secrets.token_hex(4)}"
+        return ensure_private_folder(self.folder / "contents") / f"draft-{self.owner}-{secrets.token_hex(4)}"
 
     def _file(self, digest: bytes) -> Path:
         name = digest.hex()
-        return private_folder(self.folder / "contents" / name[:2]) / name[2:]
+        return ensure_private_folder(self.folder / "contents" / name[:2]) / name[2:]
 
     def contents(self, digest: bytes) -> bytes | None:
         """The contents; None where they are not kept any more, or are damaged."""
@@ -335,7 +335,7 @@ class UndoStore:
         seen = hashlib.sha256()
         try:
             with self._file(digest).open("rb") as file:
-                while piece := file.read(PIECE):
+                while piece := file.read(READ_PIECE_BYTES):
                     seen.update(piece)
                     write_all(descriptor, piece)
         except FileNotFoundError:
@@ -358,7 +358,7 @@ class UndoStore:
 
     def seen_below(self, root: str) -> Iterator[tuple[str, PathState]]:
         """The same for everything below a folder."""
-        return self._states("path > ? AND path < ?", _below(root))
+        return self._states("path > ? AND path < ?", _path_range_below(root))
 
     def seen_since(self, version: int) -> Iterator[tuple[str, PathState]]:
         """Yield what was written after that version."""
@@ -412,7 +412,7 @@ class UndoStore:
     def use_root(self, root: str) -> None:
         """Say that a workspace is in use. Within a transaction."""
         now = time.time()
-        if now - self._used.get(root, 0) < FRESH_S / 4:
+        if now - self._used.get(root, 0) < RECENT_USE_S / 4:
             return
         self._used[root] = now
         self._database.execute("INSERT OR REPLACE INTO roots VALUES (?, ?)", (os.fsencode(root), now))
@@ -425,7 +425,7 @@ class UndoStore:
         """Forget what was seen at these paths and below them. Within a transaction."""
         for path in paths:
             self._database.execute("DELETE FROM seen WHERE path = ?", (os.fsencode(path),))
-            self._database.execute("DELETE FROM seen WHERE path > ? AND path < ?", _below(path))
+            self._database.execute("DELETE FROM seen WHERE path > ? AND path < ?", _path_range_below(path))
 
     # Calls
 
@@ -439,13 +439,13 @@ class UndoStore:
                 record.call_id,
                 record.root_call,
                 record.tool,
-                _text(record.what),
+                _escape_text(record.what),
                 record.at,
                 self.owner,
                 json.dumps(record.roots),
                 json.dumps(record.names),
                 record.anywhere,
-                json.dumps([_text(note) for note in record.notes]),
+                json.dumps([_escape_text(note) for note in record.notes]),
             ),
         )
         assert inserted.lastrowid is not None
@@ -468,7 +468,7 @@ class UndoStore:
         """Say more of a call. Within a transaction."""
         found = self._database.execute("SELECT notes FROM calls WHERE id = ?", (call,)).fetchone()
         if found is not None and notes:
-            told = dict.fromkeys((*json.loads(found[0]), *map(_text, notes)))
+            told = dict.fromkeys((*json.loads(found[0]), *map(_escape_text, notes)))
             self._database.execute("UPDATE calls SET notes = ? WHERE id = ?", (json.dumps([*told]), call))
 
     def add_changes(self, call: int, changes: Iterable[PathChange]) -> None:
@@ -480,12 +480,12 @@ class UndoStore:
                 "SELECT id, before, after, before_digest FROM changes WHERE call = ? AND path = ? ORDER BY id DESC LIMIT 1",
                 (call, path),
             ).fetchone()
-            if known is None or not states_alike(load_state(known[2]), change.before):
+            if known is None or not are_states_alike(load_state(known[2]), change.before):
                 self._database.execute(
                     "INSERT INTO changes(call, path, before, after, before_digest, after_digest) VALUES (?, ?, ?, ?, ?, ?)",
                     (call, path, before, after, *digests),
                 )
-            elif states_alike(load_state(known[1]), change.after):
+            elif are_states_alike(load_state(known[1]), change.after):
                 self._database.execute("DELETE FROM changes WHERE id = ?", (known[0],))
             else:
                 self._database.execute(
@@ -549,7 +549,7 @@ class UndoStore:
             "id, session, call_id, root_call, tool, what, at, ended, owner, roots, names, anywhere, notes, undone_by"
         )
         rows: list[Any] = self._database.execute(f"SELECT {columns} FROM calls WHERE {where}", tuple(given)).fetchall()
-        return [_record(row) for row in rows]
+        return [_build_record(row) for row in rows]
 
     # Bounds
 
@@ -557,7 +557,7 @@ class UndoStore:
     def needs_pruning(self) -> bool:
         """True if that was not done for an hour."""
         try:
-            return time.time() - (self.folder / "pruned").stat().st_mtime > FRESH_S
+            return time.time() - (self.folder / "pruned").stat().st_mtime > RECENT_USE_S
         except OSError:
             return True
 
@@ -585,11 +585,11 @@ class UndoStore:
         wanted = max(self.settings.max_bytes - size, 0)
         self._remove_unused()
         if self.bytes_kept > wanted:
-            self._forget_roots(before=time.time() - FRESH_S)
+            self._forget_roots(before=time.time() - RECENT_USE_S)
             self._remove_unused()
         while self.bytes_kept > wanted:
             rows: list[Any] = self._database.execute(
-                f"SELECT id FROM calls WHERE {EXPENDABLE} ORDER BY id LIMIT 20", (time.time() - SPARED_S,)
+                f"SELECT id FROM calls WHERE {EXPENDABLE_CALLS_SQL} ORDER BY id LIMIT 20", (time.time() - SPARED_S,)
             ).fetchall()
             if not rows:
                 break
@@ -607,7 +607,7 @@ class UndoStore:
         busy += [os.fsdecode(path) for path, used in rows if used >= before]
         for path, used in rows:
             root = os.fsdecode(path)
-            if used >= before or any(_overlap(root, other) for other in busy):
+            if used >= before or any(_is_overlapping(root, other) for other in busy):
                 continue
             self.forget_states([root])
             self._database.execute("DELETE FROM roots WHERE path = ?", (path,))
@@ -623,7 +623,7 @@ class UndoStore:
         self._needed.clear()
         given = (self._turn_began,)
         unused: list[Any] = self._database.execute(
-            f"SELECT id, digest, size, data IS NULL FROM contents WHERE {UNUSED}", given
+            f"SELECT id, digest, size, data IS NULL FROM contents WHERE {UNUSED_CONTENTS_SQL}", given
         ).fetchall()
         self._database.executemany("DELETE FROM contents WHERE id = ?", [(row[0],) for row in unused])
         self.bytes_kept -= sum(row[2] for row in unused)
@@ -636,26 +636,26 @@ class UndoStore:
                 file.unlink(missing_ok=True)
         known = {row[0].hex() for row in self._database.execute("SELECT digest FROM contents WHERE data IS NULL")}
         # Nobody else copies anything now: it is our turn.
-        for file in list(private_folder(self.folder / "contents").rglob("*")):
+        for file in list(ensure_private_folder(self.folder / "contents").rglob("*")):
             if file.is_file() and f"{file.parent.name}{file.name}" not in known:
                 file.unlink(missing_ok=True)
 
 
-def _record(row: Sequence[Any]) -> CallRecord:
+def _build_record(row: Sequence[Any]) -> CallRecord:
     roots, names, notes = (tuple(json.loads(row[column])) for column in (9, 10, 12))
     return CallRecord(*row[:9], roots=roots, names=names, anywhere=bool(row[11]), notes=notes, undone_by=row[13])
 
 
-def _below(root: str) -> tuple[bytes, bytes]:
+def _path_range_below(root: str) -> tuple[bytes, bytes]:
     """Between which paths everything below a folder is, in the order of bytes."""
     start = os.fsencode(root.rstrip("/"))
     return start + b"/", start + b"0"
 
 
-def _overlap(one: str, other: str) -> bool:
+def _is_overlapping(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """The text without what no database takes."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail.calls.context import ToolContext
-from handrail.calls.invocation import InfoConfirmation
+from handrail.api.call import InfoConfirmation
+from handrail.api.context import ToolContext
+from handrail.api.tool import Delete, Write, tool
 from handrail.errors import Denied, Downstream
-from handrail.files.paths import undisguised
-from handrail.tools.contract import Delete, Write, tool
-from handrail.undo.states import PathKind, shown_path
+from handrail.fs.path_resolution import escape_deceptive_path
+from handrail.undo.path_states import PathKind, format_path
 
 if TYPE_CHECKING:
-    from handrail.judging.verdicts import Verdict
+    from handrail.api.verdict import Verdict
     from handrail.session import Session
     from handrail.undo.plans import PathPlan, UndoPlan
     from handrail.undo.selection import UndoOutcome
 
 UNDO_TITLE = "Undo a call"
 # Paths that a result and a question name.
-SHOWN = 20
+MAX_SHOWN_PATHS = 20
 
 
-class UndoGiven(BaseModel):
+class UndoArguments(BaseModel):
     """The call to undo, and the paths that this may touch: written to, or, where a link is, replaced or deleted themselves."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -43,17 +43,17 @@ class UndoGiven(BaseModel):
     skip_changed: bool = Field(default=False, description="Leave what was changed since.")
 
 
-def _describe(given: UndoGiven) -> str:
+def _describe_undo(given: UndoArguments) -> str:
     count = len(given.writes) + len(given.deletes)
     return f"Undo {given.call}: {count} {'path' if count == 1 else 'paths'}"
 
 
-def _confirmation(given: UndoGiven, verdict: Verdict) -> InfoConfirmation:
+def _build_confirmation(given: UndoArguments, verdict: Verdict) -> InfoConfirmation:
     named = [*given.writes, *given.deletes]
-    more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
+    more = [f"and {len(named) - MAX_SHOWN_PATHS} more"] if len(named) > MAX_SHOWN_PATHS else []
     final = [f"cannot be brought back by redo: {path}" for path in given.final]
     return InfoConfirmation(
-        _describe(given), "\n".join(["puts back as they were before:", *named[:SHOWN], *more, *final])
+        _describe_undo(given), "\n".join(["puts back as they were before:", *named[:MAX_SHOWN_PATHS], *more, *final])
     )
 
 
@@ -64,19 +64,19 @@ def _confirmation(given: UndoGiven, verdict: Verdict) -> InfoConfirmation:
     by_hand=True,
     timeout=600,
     trusted=True,
-    describe=_describe,
-    confirmation=_confirmation,
+    describe=_describe_undo,
+    confirmation=_build_confirmation,
 )
-async def undo_call(given: UndoGiven, context: ToolContext) -> Mapping[str, Any]:
+async def undo_call(given: UndoArguments, context: ToolContext) -> Mapping[str, Any]:
     """Put files back as they were before a call changed them."""
     from handrail.undo import selection
 
     engine, session = context.session.runtime.undo, context.session
     roots, stop = [str(root) for root in session.workspace], threading.Event()
-    plan = await engine.run(lambda keeper: selection.plan_for(keeper, given.call, roots, stop=stop))
+    plan = await engine.run(lambda keeper: selection.find_undo_plan(keeper, given.call, roots, stop=stop))
     final = set(given.final)
-    allowed = all(undisguised(path.path) in final for path in plan.final)
-    chosen = check_choice(plan, force=given.force and allowed, skip_changed=given.skip_changed, final=allowed)
+    allowed = all(escape_deceptive_path(path.path) in final for path in plan.final)
+    chosen = choose_paths(plan, force=given.force and allowed, skip_changed=given.skip_changed, final=allowed)
     _check_judged(chosen, given)
     await context.about_to_change([path.path for path in chosen])
     by = session.changes.record_of(context.call_id)
@@ -91,33 +91,34 @@ async def undo_call(given: UndoGiven, context: ToolContext) -> Mapping[str, Any]
         stop.set()
         await asyncio.wait([waiting])
         raise
-    told = _told(plan, done)
+    told = _build_result(plan, done)
     return {**told, "passed_over": given.passed_over} if given.passed_over else told
 
 
-def check_choice(plan: UndoPlan, *, force: bool, skip_changed: bool, final: bool = False) -> list[PathPlan]:
+def choose_paths(plan: UndoPlan, *, force: bool, skip_changed: bool, final: bool = False) -> list[PathPlan]:
     """The paths that are undone. Raises `Downstream` where some cannot be, and nobody has said what is to become of them."""
-    from handrail.undo.plans import against_told
+    from handrail.undo.plans import describe_obstacles
 
     final = final or force
     against = [path for path in plan.paths if path.conflict or path.lost or (path.no_redo and not final)]
     chosen = plan.chosen(force=force, skip_changed=skip_changed, final=final)
     if plan.hopeless or (against and not (force or skip_changed)):
         raise Downstream(
-            f"nothing was undone: {against_told(against)}",
-            hint=_ways_on(plan),
-            details={"conflicts": [path.wire() for path in against[:SHOWN]]},
+            f"nothing was undone: {describe_obstacles(against)}",
+            hint=_describe_options(plan),
+            details={"conflicts": [path.wire() for path in against[:MAX_SHOWN_PATHS]]},
         )
     if not chosen and against:
         raise Downstream(
-            f"nothing was undone of {plan.call}: what is left of it is {against_told(against)}", hint=_ways_on(plan)
+            f"nothing was undone of {plan.call}: what is left of it is {describe_obstacles(against)}",
+            hint=_describe_options(plan),
         )
     if not chosen:
         raise Downstream(f"there is nothing to undo of {plan.call}: its files are as they were before it")
     return chosen
 
 
-def _ways_on(plan: UndoPlan) -> str:
+def _describe_options(plan: UndoPlan) -> str:
     """Return the options that remain if there are obstacles to undoing the call."""
     if plan.hopeless:
         return "nothing of it can be put back; `handrail undo` without a name passes it over"
@@ -131,54 +132,54 @@ def _ways_on(plan: UndoPlan) -> str:
     return ", ".join(ways)
 
 
-def _check_judged(chosen: Sequence[PathPlan], given: UndoGiven) -> None:
-    writes, deletes = judged_paths(chosen)
+def _check_judged(chosen: Sequence[PathPlan], given: UndoArguments) -> None:
+    writes, deletes = split_judged_paths(chosen)
     if not (set(writes) <= set(given.writes) and set(deletes) <= set(given.deletes)):
         raise Denied("other paths would be changed than were judged", hint="undo again")
 
 
-def judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]]:
+def split_judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]]:
     """The paths that are judged as written to, and those of links that are judged as deleted; what lies behind such a link goes with it."""
     deletes = [each.path for each in chosen if each.now.kind is PathKind.LINK]
     behind = tuple(f"{path}/" for path in deletes)
     writes = [each.path for each in chosen if each.now.kind is not PathKind.LINK and not each.path.startswith(behind)]
-    return [undisguised(path) for path in writes], [undisguised(path) for path in deletes]
+    return [escape_deceptive_path(path) for path in writes], [escape_deceptive_path(path) for path in deletes]
 
 
-def _told(plan: UndoPlan, done: UndoOutcome) -> dict[str, Any]:
+def _build_result(plan: UndoPlan, done: UndoOutcome) -> dict[str, Any]:
     chosen = {each.path for each in done.plans}
     rest = [path for path in plan.paths if path.path not in chosen and (path.lost or path.conflict or path.no_redo)]
     told: dict[str, Any] = {
         "call": plan.call,
         "count": len(done.plans),
-        "paths": [{"path": shown_path(each.path), "step": each.step} for each in done.plans[:SHOWN]],
+        "paths": [{"path": format_path(each.path), "step": each.step} for each in done.plans[:MAX_SHOWN_PATHS]],
         "effect": "unverified" if done.amiss else "confirmed",
     }
     if plan.unfinished is not None:
         told["finished"] = f"{plan.unfinished.session}/{plan.unfinished.root_call}"
     if rest:
-        told["not_undone"] = [path.wire() for path in rest[:SHOWN]]
+        told["not_undone"] = [path.wire() for path in rest[:MAX_SHOWN_PATHS]]
     if done.also:
-        told["also"] = [{"path": shown_path(path), "names": names} for path, names in done.also[:SHOWN]]
+        told["also"] = [{"path": format_path(path), "names": names} for path, names in done.also[:MAX_SHOWN_PATHS]]
     if done.left:
-        told["left"] = [shown_path(path) for path in done.left[:SHOWN]]
+        told["left"] = [format_path(path) for path in done.left[:MAX_SHOWN_PATHS]]
     if done.amiss:
-        told["amiss"] = [shown_path(path) for path in done.amiss[:SHOWN]]
+        told["amiss"] = [format_path(path) for path in done.amiss[:MAX_SHOWN_PATHS]]
     return told
 
 
-async def arguments_for(
+async def build_undo_arguments(
     session: Session, call: str | None, *, force: bool, skip_changed: bool, final: bool
 ) -> dict[str, Any]:
     """The arguments of the call that undoes another, with the paths that it has to touch as things are now."""
     from handrail.undo import selection
 
     roots, stop = [str(root) for root in session.workspace], threading.Event()
-    plan = await session.runtime.undo.run(lambda keeper: selection.plan_for(keeper, call, roots, stop=stop))
-    chosen = check_choice(plan, force=force, skip_changed=skip_changed, final=final)
-    writes, deletes = judged_paths(chosen)
+    plan = await session.runtime.undo.run(lambda keeper: selection.find_undo_plan(keeper, call, roots, stop=stop))
+    chosen = choose_paths(plan, force=force, skip_changed=skip_changed, final=final)
+    writes, deletes = split_judged_paths(chosen)
     told: dict[str, Any] = {"call": plan.call, "writes": writes, "deletes": deletes}
-    if gone := [undisguised(path.path) for path in chosen if path.no_redo]:
+    if gone := [escape_deceptive_path(path.path) for path in chosen if path.no_redo]:
         told["final"] = gone
     if plan.passed_over:
         told["passed_over"] = list(plan.passed_over)

@@ -7,14 +7,14 @@ from time import monotonic
 from typing import ClassVar
 
 from handrail import BackendContext, BackendUnavailable, Downstream, ToolUnavailable, Tree, VisionBackend
-from handrail_accessibility.control import Control
+from handrail_accessibility.protocol import AccessibilityController
 
-PLATFORMS = ("linux", "win32", "darwin")
+SUPPORTED_PLATFORMS = ("linux", "win32", "darwin")
 
 
-def missing() -> str | None:
+def explain_unavailability() -> str | None:
     """What keeps the accessibility tree from being read on this machine; whether a desktop has one is known when it is opened."""
-    if sys.platform in PLATFORMS:
+    if sys.platform in SUPPORTED_PLATFORMS:
         return None
     return (
         f"the accessibility tree is read on Linux, Windows and macOS, and this is {sys.platform}; use the backend ocr"
@@ -22,8 +22,8 @@ def missing() -> str | None:
 
 
 # Seconds for a look. One that was cut off gets twice as long the next time, or the rest of a starved program's window would never be seen.
-DEADLINE_S = 3.0
-LONGEST_S = 12.0
+DEFAULT_DEADLINE_S = 3.0
+MAX_DEADLINE_S = 12.0
 
 
 class AccessibilityBackend(VisionBackend):
@@ -31,13 +31,13 @@ class AccessibilityBackend(VisionBackend):
 
     name = "accessibility"
     capabilities: ClassVar[frozenset[str]] = frozenset({"accessibility_tree"})
-    _control: Control
-    _deadline = DEADLINE_S
+    _control: AccessibilityController
+    _deadline = DEFAULT_DEADLINE_S
 
     @classmethod
     def missing(cls) -> str | None:
         """Why it cannot be used on this machine."""
-        return missing()
+        return explain_unavailability()
 
     async def open(self, context: BackendContext) -> None:
         """Check that the desktop's programs can be asked at all; `BackendUnavailable` says why not."""
@@ -55,8 +55,8 @@ class AccessibilityBackend(VisionBackend):
         except (Downstream, ToolUnavailable) as exc:
             raise BackendUnavailable(str(exc), hint=exc.hint) from exc
         took = monotonic() - began
-        if took < DEADLINE_S:
-            self._deadline = DEADLINE_S
+        if took < DEFAULT_DEADLINE_S:
+            self._deadline = DEFAULT_DEADLINE_S
         elif took >= self._deadline:
-            self._deadline = min(2 * self._deadline, LONGEST_S)
+            self._deadline = min(2 * self._deadline, MAX_DEADLINE_S)
         return tree

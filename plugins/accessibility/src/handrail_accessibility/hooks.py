@@ -9,20 +9,20 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Service, ServiceContext, Tool, VisionBackend
-    from handrail_accessibility.atspi.service import AtSpi
-    from handrail_accessibility.native.service import NativeTree
+    from handrail_accessibility.atspi.service import AtSpiService
+    from handrail_accessibility.native.service import NativeTreeService
 
 
-async def open_accessibility(context: ServiceContext) -> AtSpi | NativeTree:
+async def open_accessibility(context: ServiceContext) -> AtSpiService | NativeTreeService:
     """The accessibility tree of one desktop."""
     if sys.platform != "linux":
-        from handrail_accessibility.native.service import open_tree
+        from handrail_accessibility.native.service import open_native_tree
 
-        return open_tree(context)
+        return open_native_tree(context)
     # dbus-fast takes a tenth of a second to import.
-    from handrail_accessibility.atspi.service import AtSpi
+    from handrail_accessibility.atspi.service import AtSpiService
 
-    return AtSpi(context.desktop, context.service)
+    return AtSpiService(context.desktop, context.service)
 
 
 @hookimpl
@@ -37,9 +37,9 @@ def handrail_register_tools() -> list[Tool]:
 def handrail_register_services() -> list[Service]:
     """The tree itself, for these tools and for other plugins."""
     from handrail import Service
-    from handrail_accessibility.backend import missing
+    from handrail_accessibility.backend import explain_unavailability
 
-    return [Service("accessibility", open_accessibility, "desktop", missing)]
+    return [Service("accessibility", open_accessibility, "desktop", explain_unavailability)]
 
 
 @hookimpl

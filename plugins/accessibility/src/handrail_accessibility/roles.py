@@ -10,7 +10,7 @@ from typing import TypeVar
 K = TypeVar("K")
 
 
-class Kind(Enum):
+class RoleKind(Enum):
     """What a role is to a reader."""
 
     # A person acts on it.
@@ -34,17 +34,17 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ElementRole:
     """A role as models read it.
 
     `named`: its name is what tells it from others; where False the name is content and may change while the thing stays the same.
     """
 
     word: str
-    kind: Kind
+    kind: RoleKind
     named: bool = True
 
 
-def roles_of(kind: Kind, words: Mapping[K, str], *, named: bool = True) -> dict[K, Role]:
+def build_roles(kind: RoleKind, words: Mapping[K, str], *, named: bool = True) -> dict[K, ElementRole]:
     """Roles of one kind, by the numbers or names that a platform has for them."""
-    return {each: Role(word, kind, named) for each, word in words.items()}
+    return {each: ElementRole(word, kind, named) for each, word in words.items()}

@@ -20,31 +20,31 @@ from handrail import (
     element_wire,
     tool,
 )
-from handrail_accessibility.telling import seen, titled
+from handrail_accessibility.wording import escape_invisible, format_title
 
 if TYPE_CHECKING:
-    from handrail_accessibility.control import Control
+    from handrail_accessibility.protocol import AccessibilityController
 
-BUDGET = 500
+ELEMENT_BUDGET = 500
 # Elements that are gone through to find the place where to go on.
-FURTHEST = 5_000
+PAGING_BUDGET = 5_000
 # Shown to whoever sees a screen by elements or text; a backend that only plans has no use for them.
-SEEING = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
+VISION_CAPABILITIES = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
 
-Window = Annotated[str | None, Field(description="Part of a title (default: the active window).")]
+WindowTitle = Annotated[str | None, Field(description="Part of a title (default: the active window).")]
 
 
 @tool(
     title="Read the window",
     effects=[Read("tree")],
-    requires=SEEING,
+    requires=VISION_CAPABILITIES,
     exclusive="desktop",
     timeout=15,
     advice="Where a program gives its elements, get_ui_context is quicker and surer than a picture.",
 )
 async def get_ui_context(
     max_depth: Annotated[int, Field(ge=1, le=100, description="Levels of named things to go down.")] = 8,
-    window: Window = None,
+    window: WindowTitle = None,
     query: Annotated[str | None, Field(description="Only those whose name, type or value contains this.")] = None,
     full: Annotated[bool, Field(description="Static text and unnamed boxes too.")] = False,
     after: Annotated[str | None, Field(description="When truncated: the last id, to go on after it.")] = None,
@@ -56,19 +56,19 @@ async def get_ui_context(
     Gives elements (id, name, type, value, states, bbox, actions), the focused one and the window's title. Faster and surer than a
     screenshot. A closed menu is one line; its items can still be clicked by name.
     """
-    control: Control = await context.service("accessibility")
-    budget = BUDGET if after is None else FURTHEST
+    control: AccessibilityController = await context.service("accessibility")
+    budget = ELEMENT_BUDGET if after is None else PAGING_BUDGET
     tree = await control.tree(window=window, max_depth=max_depth, query=query, full=full, budget=budget)
     if after is not None:
-        tree = _rest(context, tree, after)
+        tree = _tree_after(context, tree, after)
     observed = context.observations.add(tree.elements, backend="accessibility", truncated=tree.truncated)
-    transform, space = _latest_picture(context)
+    transform, space = _coordinate_space(context)
     focused = next((element for element in observed.elements if "focused" in element.states), None)
     result: dict[str, Any] = {
-        "elements": [_line(element, transform) for element in observed.elements],
+        "elements": [_build_element_entry(element, transform) for element in observed.elements],
         "element_count": len(observed.elements),
-        "foreground_window": tree.window and titled(tree.window),
-        "focused_element": focused and {"id": focused.id, "name": seen(focused.text), "type": focused.role},
+        "foreground_window": tree.window and format_title(tree.window),
+        "focused_element": focused and {"id": focused.id, "name": escape_invisible(focused.text), "type": focused.role},
         "truncated": tree.truncated,
         "bbox_of": space,
     }
@@ -78,7 +78,7 @@ async def get_ui_context(
 @tool(
     title="Use an element",
     effects=[Input("desktop", arg="value"), Read("tree")],
-    requires=SEEING,
+    requires=VISION_CAPABILITIES,
     exclusive="desktop",
     timeout=30,
 )
@@ -94,7 +94,7 @@ async def execute_accessible(
     element_id: Annotated[str | None, Field(description="An id from an earlier result, like e12.")] = None,
     automation_id: Annotated[str | None, Field(description="Its automation id.")] = None,
     control_type: Annotated[str | None, Field(description="Its type, like button.")] = None,
-    window: Window = None,
+    window: WindowTitle = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
@@ -103,25 +103,25 @@ async def execute_accessible(
     Name it by one or more of element_id, element_name, automation_id, control_type. effect: confirmed (with evidence), none (it was so already, or
     only read), unverified. If several fit, or it is gone, nothing is done and the error lists candidates.
     """
-    from handrail_accessibility.acting import Act
-    from handrail_accessibility.changes import named
-    from handrail_accessibility.naming import Naming, find
-    from handrail_accessibility.verbs import ACTIONS
+    from handrail_accessibility.action_execution import ActionRequest
+    from handrail_accessibility.actions import ACTION_HANDLERS
+    from handrail_accessibility.change_detection import describe_element
+    from handrail_accessibility.element_finder import ElementQuery, find_element
 
-    control: Control = await context.service("accessibility")
-    naming = Naming(element_id, element_name, automation_id, control_type, window)
-    element = await find(context, control, naming, _as_listed(action))
-    outcome = await ACTIONS[action](Act(context, control, element, value))
-    current = await _after(control, element)
+    control: AccessibilityController = await context.service("accessibility")
+    naming = ElementQuery(element_id, element_name, automation_id, control_type, window)
+    element = await find_element(context, control, naming, _canonical_action(action))
+    outcome = await ACTION_HANDLERS[action](ActionRequest(context, control, element, value))
+    current = await _refresh_element(control, element)
     if current is not None:
         context.observations.update(current)
     result: dict[str, Any] = {
         "found": True,
         "element_id": element.id,
-        "element_name": seen(element.text),
+        "element_name": escape_invisible(element.text),
         "element_type": element.role,
         "action_performed": action if outcome.route != "none" or action == "read" else "none",
-        "description": f"{action} on {named(element)} in window {titled(element.window)!r}",
+        "description": f"{action} on {describe_element(element)} in window {format_title(element.window)!r}",
         "effect": outcome.effect,
         "route": outcome.route,
         **outcome.more,
@@ -133,17 +133,17 @@ async def execute_accessible(
     return {**result, "note": outcome.note} if outcome.note else result
 
 
-def _rest(context: ToolContext, tree: Tree, after: str) -> Tree:
+def _tree_after(context: ToolContext, tree: Tree, after: str) -> Tree:
     """What follows an element, as far as the budget goes; `StaleElement` when it is not there any more."""
     numbered = context.observations.number(tree.elements)
     at = next((at for at, element in enumerate(numbered) if element.id == after), None)
     if at is None:
         raise StaleElement(f"{after!r} is not in the window any more, so nothing follows it", hint="read it anew")
     rest = tree.elements[at + 1 :]
-    return replace(tree, elements=rest[:BUDGET], truncated=tree.truncated or len(rest) > BUDGET)
+    return replace(tree, elements=rest[:ELEMENT_BUDGET], truncated=tree.truncated or len(rest) > ELEMENT_BUDGET)
 
 
-async def _after(control: Control, element: Element) -> Element | None:
+async def _refresh_element(control: AccessibilityController, element: Element) -> Element | None:
     """The element after the action; None when it is gone, or its program is too busy to say."""
     try:
         return await control.refresh(element)
@@ -151,11 +151,11 @@ async def _after(control: Control, element: Element) -> Element | None:
         return None
 
 
-def _as_listed(action: str) -> str:
+def _canonical_action(action: str) -> str:
     return "set_value" if action == "type" else action
 
 
-def _latest_picture(context: ToolContext) -> tuple[Transform | None, str]:
+def _coordinate_space(context: ToolContext) -> tuple[Transform | None, str]:
     """The space of the coordinates: those of the latest picture, so that they can be used with it; else the screen's."""
     try:
         seen = context.observations.get()
@@ -164,15 +164,15 @@ def _latest_picture(context: ToolContext) -> tuple[Transform | None, str]:
     return seen.transform, seen.id
 
 
-def _line(element: Element, transform: Transform | None) -> dict[str, Any]:
+def _build_element_entry(element: Element, transform: Transform | None) -> dict[str, Any]:
     wire = element_wire(element, transform)
     line: dict[str, Any] = {
         "id": element.id,
-        "name": seen(element.text),
+        "name": escape_invisible(element.text),
         "type": element.role,
         "automation_id": element.automation_id,
         "bbox": wire["bbox"],
         "states": wire["states"],
         "actions": list(element.actions),
     }
-    return line if element.value is None else {**line, "value": seen(element.value)}
+    return line if element.value is None else {**line, "value": escape_invisible(element.value)}

@@ -13,12 +13,12 @@ from handrail import ConfigError, HandrailError
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponseUsageMetadata as Usage
 
-    from handrail_adk.config import Price, RunConfig
+    from handrail_adk.config import ModelPrice, RunConfig
 
 MILLION = 1_000_000
 
 
-class Ending(StrEnum):
+class RunEnding(StrEnum):
     """How a run ended."""
 
     DONE = "done"
@@ -34,40 +34,40 @@ class Ending(StrEnum):
 
 
 # What the program exits with. 2 is for misuse, and a run that a signal stopped exits with 128 and its number.
-EXIT_CODES: Mapping[Ending, int] = {
-    Ending.DONE: 0,
-    Ending.DENIED: 1,
-    Ending.FAILED: 1,
-    Ending.REFUSED: 3,
-    Ending.CUT_OFF: 4,
-    Ending.STEPS: 5,
-    Ending.SECONDS: 6,
-    Ending.TOKENS: 7,
-    Ending.DOLLARS: 8,
-    Ending.STOPPED: 130,
+EXIT_CODES: Mapping[RunEnding, int] = {
+    RunEnding.DONE: 0,
+    RunEnding.DENIED: 1,
+    RunEnding.FAILED: 1,
+    RunEnding.REFUSED: 3,
+    RunEnding.CUT_OFF: 4,
+    RunEnding.STEPS: 5,
+    RunEnding.SECONDS: 6,
+    RunEnding.TOKENS: 7,
+    RunEnding.DOLLARS: 8,
+    RunEnding.STOPPED: 130,
 }
 
 
-class Ends(HandrailError):
+class RunTerminated(HandrailError):
     """The run is over, for a reason of its own."""
 
-    def __init__(self, ending: Ending, reason: str) -> None:
+    def __init__(self, ending: RunEnding, reason: str) -> None:
         super().__init__(reason)
         self.ending = ending
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class RunBudget:
     """What a run may use. `dollars` is None where it may cost whatever it costs; `price` is that of the model, where it is known."""
 
     steps: int
     seconds: float
     tokens: int
     dollars: float | None = None
-    price: Price | None = None
+    price: ModelPrice | None = None
 
 
-def budget_of(config: RunConfig) -> Budget:
+def build_budget(config: RunConfig) -> RunBudget:
     """What a run with the configured model may use. Raises `ConfigError` for a budget that nobody could keep."""
     price = config.prices.get(config.model)
     if config.dollars is not None and price is None:
@@ -75,13 +75,13 @@ def budget_of(config: RunConfig) -> Budget:
             f"nobody knows what the model {config.model!r} costs, so that it cannot be kept to {config.dollars:g} dollars",
             hint=f'set input and output under [plugins.adk.prices."{config.model}"], in dollars for a million tokens',
         )
-    return Budget(config.steps, config.seconds, config.tokens, config.dollars, price)
+    return RunBudget(config.steps, config.seconds, config.tokens, config.dollars, price)
 
 
-class Meter:
+class UsageMeter:
     """What a run has used."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: RunBudget) -> None:
         self.budget = budget
         self.steps = 0
         self.read = 0
@@ -100,14 +100,14 @@ class Meter:
         return None if price is None else (self.read * price.input + self.written * price.output) / MILLION
 
     def begin_step(self) -> None:
-        """The model is about to be asked. Raises `Ends` where nothing is left for it."""
+        """The model is about to be asked. Raises `RunTerminated` where nothing is left for it."""
         budget, dollars = self.budget, self.dollars
         if self.steps >= budget.steps:
-            raise Ends(Ending.STEPS, f"its {budget.steps} steps are used up")
+            raise RunTerminated(RunEnding.STEPS, f"its {budget.steps} steps are used up")
         if self.read + self.written >= budget.tokens:
-            raise Ends(Ending.TOKENS, f"its {budget.tokens} tokens are used up")
+            raise RunTerminated(RunEnding.TOKENS, f"its {budget.tokens} tokens are used up")
         if dollars is not None and budget.dollars is not None and dollars >= budget.dollars:
-            raise Ends(Ending.DOLLARS, f"its {budget.dollars:g} dollars are used up")
+            raise RunTerminated(RunEnding.DOLLARS, f"its {budget.dollars:g} dollars are used up")
         self.steps += 1
 
     def count(self, usage: Usage | None) -> None:

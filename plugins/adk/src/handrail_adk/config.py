@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Price(BaseModel):
+class ModelPrice(BaseModel):
     """`[plugins.adk.prices."MODEL"]`: dollars for a million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -36,8 +36,8 @@ class RunConfig(BaseModel):
     dollars: float | None = Field(
         default=None, gt=0, description="Dollars that a run spends at most; needs the model's price."
     )
-    prices: Mapping[str, Price] = Field(
-        default_factory=dict[str, Price], description="What models cost, by the name that --model is given."
+    prices: Mapping[str, ModelPrice] = Field(
+        default_factory=dict[str, ModelPrice], description="What models cost, by the name that --model is given."
     )
     pictures: int = Field(
         default=3, ge=0, le=20, description="How many of the newest results keep their pictures in what is sent."

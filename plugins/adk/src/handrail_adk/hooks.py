@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from handrail.hookspecs import hookimpl
+from handrail.api.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import click
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
     """`handrail run` and `handrail sessions`"""
-    from handrail_adk.command import command as run
-    from handrail_adk.sessions_command import command as sessions
+    from handrail_adk.run_command import run_command as run
+    from handrail_adk.sessions_command import sessions_group as sessions
 
     return (run, sessions)
 

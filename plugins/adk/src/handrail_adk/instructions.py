@@ -17,7 +17,7 @@ say so in a sentence or two, and call nothing more.
 SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 
-def instruction(session: Session) -> str:
+def build_instruction(session: Session) -> str:
     """For an agent in this session as it is now. It is the same from step to step as long as nothing changes."""
     where = f"The computer runs {SYSTEMS.get(sys.platform, sys.platform)} ({platform.machine()})."
     folders = ", ".join(map(str, session.workspace))

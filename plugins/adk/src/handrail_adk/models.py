@@ -19,17 +19,17 @@ from google.genai import Client, types
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from handrail import ConfigError
-from handrail.files.yamls import traps
-from handrail.words import nearest
+from handrail.fs.yaml_files import find_yaml_traps
+from handrail.text import format_suggestion
 
 if TYPE_CHECKING:
     from handrail_adk.config import RunConfig
 
-SCRIPT = "script:"
-FORMS = "a model is a name of the Gemini API (gemini-…), SERVICE/NAME as LiteLLM has it, or script:FILE"
+SCRIPT_PREFIX = "script:"
+MODEL_NAME_HINT = "a model is a name of the Gemini API (gemini-…), SERVICE/NAME as LiteLLM has it, or script:FILE"
 
 
-class NoModel(ConfigError):
+class ModelUnavailable(ConfigError):
     """The model that a person named cannot be had."""
 
 
@@ -49,13 +49,13 @@ class ScriptedStep(BaseModel):
     calls: list[ScriptedCall] = Field(default_factory=list[ScriptedCall])
 
 
-class Script(BaseLlm):
+class ScriptedModel(BaseLlm):
     """A model that says what a file says, one step after another; at its end it says that it is done."""
 
     _steps: list[ScriptedStep] = PrivateAttr(default_factory=list[ScriptedStep])
 
     @classmethod
-    def of(cls, steps: list[ScriptedStep], name: str) -> Script:
+    def of(cls, steps: list[ScriptedStep], name: str) -> ScriptedModel:
         """A model with these answers."""
         script = cls(model=name)
         script._steps = list(steps)
@@ -75,31 +75,36 @@ class Script(BaseLlm):
 async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[BaseLlm]:
     """The configured model as ADK takes it, as long as it is used; `key` is that of the Gemini API.
 
-    Raises `NoModel` where it cannot be had, with the cure.
+    Raises `ModelUnavailable` where it cannot be had, with the cure.
     """
     name = config.model
-    if name.startswith(SCRIPT):
-        yield _scripted(Path(name.removeprefix(SCRIPT)))
-    elif prefix := _prefix(name):
-        raise NoModel(f"the model {name!r} has an unknown prefix {prefix!r}{nearest(prefix, [SCRIPT])}", hint=FORMS)
+    if name.startswith(SCRIPT_PREFIX):
+        yield _load_script(Path(name.removeprefix(SCRIPT_PREFIX)))
+    elif prefix := _get_prefix(name):
+        raise ModelUnavailable(
+            f"the model {name!r} has an unknown prefix {prefix!r}{format_suggestion(prefix, [SCRIPT_PREFIX])}",
+            hint=MODEL_NAME_HINT,
+        )
     elif "/" in name:
-        yield _of_litellm(name)
+        yield _create_litellm_model(name)
     elif key:
-        async with _client(config, key) as client:
+        async with _open_client(config, key) as client:
             yield Gemini(model=name, client=client)
     else:
-        raise NoModel(f"the model {name!r} of the Gemini API needs a key", hint=f"set GEMINI_API_KEY; {FORMS}")
+        raise ModelUnavailable(
+            f"the model {name!r} of the Gemini API needs a key", hint=f"set GEMINI_API_KEY; {MODEL_NAME_HINT}"
+        )
 
 
-def _prefix(name: str) -> str:
+def _get_prefix(name: str) -> str:
     """What stands before a colon, with it; empty where none comes before a slash, as in no name of a model."""
     head, colon, _ = name.partition("/")[0].partition(":")
     return head + colon if colon else ""
 
 
-def _of_litellm(name: str) -> BaseLlm:
+def _create_litellm_model(name: str) -> BaseLlm:
     if importlib.util.find_spec("litellm") is None:
-        raise NoModel(f"the model {name!r} needs litellm", hint="handrail install litellm")
+        raise ModelUnavailable(f"the model {name!r} needs litellm", hint="handrail install litellm")
     # Else importing it asks the network for a table of prices.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from google.adk.models.lite_llm import LiteLlm
@@ -111,22 +116,24 @@ def _of_litellm(name: str) -> BaseLlm:
         litellm.get_llm_provider(name)
     except litellm.exceptions.BadRequestError as exc:
         service = name.partition("/")[0]
-        near = nearest(service, (each.value for each in litellm.LlmProviders))
-        raise NoModel(f"LiteLLM knows no service {service!r}, of the model {name!r}{near}", hint=FORMS) from exc
-    if lacking := _keys_lacking(litellm.validate_environment(name)):
-        raise NoModel(f"the model {name!r} needs a key", hint=f"set {' or '.join(lacking)}")
+        near = format_suggestion(service, (each.value for each in litellm.LlmProviders))
+        raise ModelUnavailable(
+            f"LiteLLM knows no service {service!r}, of the model {name!r}{near}", hint=MODEL_NAME_HINT
+        ) from exc
+    if lacking := _find_missing_keys(litellm.validate_environment(name)):
+        raise ModelUnavailable(f"the model {name!r} needs a key", hint=f"set {' or '.join(lacking)}")
     return LiteLlm(model=name)
 
 
-def _keys_lacking(told: Mapping[str, Any]) -> Sequence[str]:
+def _find_missing_keys(told: Mapping[str, Any]) -> Sequence[str]:
     """The variables of which a service wants one, where it takes a key and nothing else; others have more ways to sign in."""
     missing = told["missing_keys"]
     return missing if all(name.endswith("_API_KEY") for name in missing) else ()
 
 
 @asynccontextmanager
-async def _client(config: RunConfig, key: str) -> AsyncGenerator[Client]:
-    """A client of the Gemini API. Attempts are counted by `Patient`: it knows no Retry-After, and does not look at what an answer holds."""
+async def _open_client(config: RunConfig, key: str) -> AsyncGenerator[Client]:
+    """A client of the Gemini API. Attempts are counted by `RetryingModel`: it knows no Retry-After, and does not look at what an answer holds."""
     options = types.HttpOptions(base_url=config.url, timeout=int(config.answer_seconds * 1000))
     client = Client(api_key=key, vertexai=False, http_options=options)
     try:
@@ -136,24 +143,24 @@ async def _client(config: RunConfig, key: str) -> AsyncGenerator[Client]:
         client.close()
 
 
-def _scripted(file: Path) -> Script:
+def _load_script(file: Path) -> ScriptedModel:
     try:
         text = file.read_text(encoding="utf-8")
-        for line, why in traps(text, aliases=True):
-            raise NoModel(f"the script {str(file)!r}, line {line}: {why}")
+        for line, why in find_yaml_traps(text, aliases=True):
+            raise ModelUnavailable(f"the script {str(file)!r}, line {line}: {why}")
         content = yaml.safe_load(text)
         steps = TypeAdapter(list[ScriptedStep]).validate_python(content)
     except OSError as exc:
-        raise NoModel(
+        raise ModelUnavailable(
             f"the script {str(file)!r} cannot be read: {exc.strerror}", hint="script:FILE names one that is there"
         ) from exc
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as exc:
-        raise NoModel(f"the script {str(file)!r} is no YAML: {exc}") from exc
+        raise ModelUnavailable(f"the script {str(file)!r} is no YAML: {exc}") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise NoModel(
+        raise ModelUnavailable(
             f"the script {str(file)!r}: {where or 'the whole'}: {first['msg']}",
             hint="it is a list of steps, each with `text`, or `calls` of {tool, args}, or both",
         ) from exc
-    return Script.of(steps, f"{SCRIPT}{file.name}")
+    return ScriptedModel.of(steps, f"{SCRIPT_PREFIX}{file.name}")

@@ -9,96 +9,98 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.commands import print_json, run
-from handrail.commands._common import json_option
+from handrail.cli import print_json, run_async
+from handrail.cli._common import json_option
 from handrail.errors import HandrailError
-from handrail.words import visible
+from handrail.text import make_visible
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions.session import Session
 
-    from handrail_adk.keeping import Runs
+    from handrail_adk.run_store import RunStore
 
 
 @click.group("sessions")
-def command() -> None:
+def sessions_group() -> None:
     """Look at the runs of `handrail run`, export and delete them.
 
     Go on with one by `handrail run --resume ID`. What its calls did in detail is in the audit: `handrail history --session ID`.
     """
 
 
-@command.command("list")
+@sessions_group.command("list")
 @json_option
-def list_(as_json: bool) -> None:
+def list_sessions_command(as_json: bool) -> None:
     """List the runs, the newest last."""
     import dataclasses
 
-    found = run(_runs().list)
+    found = run_async(_open_run_store().list)
     if as_json:
         print_json([{k: v for k, v in dataclasses.asdict(each).items() if k != "steps"} for each in found])
         return
     for each in found:
-        click.echo(visible(f"{each.id}  {each.updated[:19]}  {each.ending:<10}  {each.model:<24}  {each.task[:100]}"))
+        click.echo(
+            make_visible(f"{each.id}  {each.updated[:19]}  {each.ending:<10}  {each.model:<24}  {each.task[:100]}")
+        )
 
 
-@command.command("show")
+@sessions_group.command("show")
 @click.argument("id")
 @json_option
-def show(id: str, as_json: bool) -> None:
+def show_command(id: str, as_json: bool) -> None:
     """Print what was said and called in a run."""
-    kept = run(lambda: _runs().get(id))
+    kept = run_async(lambda: _open_run_store().get(id))
     if as_json:
-        print_json(exported(kept))
+        print_json(export_run(kept))
         return
-    for line in told(kept):
-        click.echo(visible(line))
+    for line in format_run(kept):
+        click.echo(make_visible(line))
 
 
-@command.command("export")
+@sessions_group.command("export")
 @click.argument("id")
 @click.option(
     "-o", "--output", "file", metavar="FILE", required=True, type=click.Path(path_type=Path), help="The file."
 )
-def export(id: str, file: Path) -> None:
+def export_command(id: str, file: Path) -> None:
     """Write a run to a JSON file, without secrets and pictures."""
     import json
 
-    from handrail.config.places import write_private
+    from handrail.config.app_dirs import write_private_file
 
     if file.exists():
         raise HandrailError(f"{str(file)!r} is there already", hint="name another file, or remove it first")
-    content = exported(run(lambda: _runs().get(id)))
-    write_private(file, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+    content = export_run(run_async(lambda: _open_run_store().get(id)))
+    write_private_file(file, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
 
 
-@command.command("delete")
+@sessions_group.command("delete")
 @click.argument("id")
-def delete(id: str) -> None:
+def delete_command(id: str) -> None:
     """Delete a run. Its audit stays."""
-    run(lambda: _runs().delete(id))
+    run_async(lambda: _open_run_store().delete(id))
 
 
-def _runs() -> Runs:
-    from handrail.config.places import Places
-    from handrail_adk.keeping import Runs
+def _open_run_store() -> RunStore:
+    from handrail.config.app_dirs import AppDirs
+    from handrail_adk.run_store import RunStore
 
-    return Runs(Places.of(os.environ))
+    return RunStore(AppDirs.of(os.environ))
 
 
-def exported(kept: Session) -> dict[str, Any]:
+def export_run(kept: Session) -> dict[str, Any]:
     """A run as JSON types, secrets taken out."""
     import dataclasses
 
-    from handrail.records.redaction import redact
-    from handrail_adk.keeping import Run
+    from handrail.audit.redaction import redact_value
+    from handrail_adk.run_store import StoredRun
 
-    events = [dict(_parts(event)) for event in kept.events if event.content is not None]
-    return redact({**dataclasses.asdict(Run.of(kept)), "events": events}, whole=True)
+    events = [dict(_iter_event_parts(event)) for event in kept.events if event.content is not None]
+    return redact_value({**dataclasses.asdict(StoredRun.of(kept)), "events": events}, whole=True)
 
 
-def _parts(event: Event) -> Iterator[tuple[str, Any]]:
+def _iter_event_parts(event: Event) -> Iterator[tuple[str, Any]]:
     parts = (event.content.parts if event.content else None) or []
     yield "at", event.timestamp
     yield "by", event.author
@@ -110,11 +112,11 @@ def _parts(event: Event) -> Iterator[tuple[str, Any]]:
         yield "results", [{"id": each.id, "tool": each.name, "result": each.response} for each in responses]
 
 
-def told(kept: Session) -> Iterator[str]:
+def format_run(kept: Session) -> Iterator[str]:
     """A run in lines for a person."""
     import json
 
-    content = exported(kept)
+    content = export_run(kept)
     yield f"{content['id']}: {content['task']}"
     yield f"{content['model']}, {content['steps']} answers, ended: {content['ending']}"
     for event in content["events"]:

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Way = Literal["kitty", "iterm", "sixel"]
+GraphicsProtocol = Literal["kitty", "iterm", "sixel"]
 
 # Asks, one after another: for a picture by kitty's protocol, for the size of a cell by iTerm's, and what kind of terminal it is, which each answers.
 # https://sw.kovidgoyal.net/kitty/graphics-protocol/#querying-support-and-available-transmission-mediums
 # https://iterm2.com/documentation-escape-codes.html
-QUESTIONS = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b]1337;ReportCellSize\x07\x1b[c"
-PATIENCE_S = 0.5
-SIXEL = b"4"
-SIZE = (240, 180)
+TERMINAL_QUERIES = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b]1337;ReportCellSize\x07\x1b[c"
+ANSWER_TIMEOUT_S = 0.5
+SIXEL_ATTRIBUTE = b"4"
+THUMBNAIL_SIZE = (240, 180)
 COLUMNS = 24
-COLOURS = 16
+PALETTE_SIZE = 16
 # A terminal takes pictures in pieces of so much text.
-PIECE = 4096
+KITTY_CHUNK_SIZE = 4096
 
 
-def way_of(terminal: str) -> Way | None:
+def detect_protocol(terminal: str) -> GraphicsProtocol | None:
     """How the terminal of that name shows pictures; None where it does not, or does not say."""
     try:
         import termios
@@ -43,17 +43,17 @@ def way_of(terminal: str) -> Way | None:
     before = termios.tcgetattr(descriptor)
     try:
         tty.setcbreak(descriptor, termios.TCSANOW)
-        os.write(descriptor, QUESTIONS)
-        return told(_answer(descriptor))
+        os.write(descriptor, TERMINAL_QUERIES)
+        return parse_protocol(_read_answer(descriptor))
     finally:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
         os.close(descriptor)
 
 
-def _answer(terminal: int) -> bytes:
+def _read_answer(terminal: int) -> bytes:
     """What comes until the last question is answered, or nothing has come for too long."""
-    answer, deadline = b"", time.monotonic() + PATIENCE_S
-    while not _kind(answer):
+    answer, deadline = b"", time.monotonic() + ANSWER_TIMEOUT_S
+    while not _get_attributes(answer):
         ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
         if not ready or not (some := os.read(terminal, 1024)):
             break
@@ -61,48 +61,48 @@ def _answer(terminal: int) -> bytes:
     return answer
 
 
-def told(answer: bytes) -> Way | None:
+def parse_protocol(answer: bytes) -> GraphicsProtocol | None:
     """What an answer to the questions says."""
     if b"\x1b_Gi=31;OK" in answer:
         return "kitty"
     if b"\x1b]1337;ReportCellSize=" in answer:
         return "iterm"
-    return "sixel" if SIXEL in _kind(answer).split(b";") else None
+    return "sixel" if SIXEL_ATTRIBUTE in _get_attributes(answer).split(b";") else None
 
 
-def _kind(answer: bytes) -> bytes:
+def _get_attributes(answer: bytes) -> bytes:
     """The attributes of the terminal; empty before they have come whole."""
     attributes, end, _ = answer.rpartition(b"\x1b[?")[2].partition(b"c")
     return attributes if end and b"\x1b[?" in answer else b""
 
 
-def thumbnail(data: bytes, way: Way) -> bytes:
+def render_thumbnail(data: bytes, way: GraphicsProtocol) -> bytes:
     """What a terminal is sent to show the picture small. Raises OSError for what is no picture."""
     from PIL import Image
 
     with Image.open(BytesIO(data)) as opened:
         small = opened.convert("RGB")
-    small.thumbnail(SIZE)
+    small.thumbnail(THUMBNAIL_SIZE)
     if way == "sixel":
-        return b"".join(_sixel(small))
+        return b"".join(_iter_sixel_chunks(small))
     file = BytesIO()
     small.save(file, "PNG")
     text = base64.b64encode(file.getvalue())
     if way == "iterm":
         return b"\x1b]1337;File=inline=1;width=%d;size=%d:%b\x07\n" % (COLUMNS, len(file.getvalue()), text)
-    return b"".join(_kitty(text)) + b"\n"
+    return b"".join(_iter_kitty_chunks(text)) + b"\n"
 
 
-def _kitty(text: bytes) -> Iterator[bytes]:
-    for start in range(0, len(text), PIECE):
+def _iter_kitty_chunks(text: bytes) -> Iterator[bytes]:
+    for start in range(0, len(text), KITTY_CHUNK_SIZE):
         keys = b"f=100,a=T,q=2,c=%d," % COLUMNS if start == 0 else b""
-        more = start + PIECE < len(text)
-        yield b"\x1b_G%bm=%d;%b\x1b\\" % (keys, more, text[start : start + PIECE])
+        more = start + KITTY_CHUNK_SIZE < len(text)
+        yield b"\x1b_G%bm=%d;%b\x1b\\" % (keys, more, text[start : start + KITTY_CHUNK_SIZE])
 
 
-def _sixel(picture: Image) -> Iterator[bytes]:
+def _iter_sixel_chunks(picture: Image) -> Iterator[bytes]:
     """https://vt100.net/docs/vt3xx-gp/chapter14.html"""
-    mapped = picture.quantize(COLOURS)
+    mapped = picture.quantize(PALETTE_SIZE)
     width, height = mapped.size
     pixels = mapped.tobytes()
     yield b'\x1bPq"1;1;%d;%d' % (width, height)

@@ -17,25 +17,25 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from handrail import Session, Tool, ToolCall, ToolResult, declare, family_of
+from handrail.api.approval import Confirmer
 from handrail.artifacts.store import Artifact
-from handrail.asking.confirm import Confirmer
-from handrail.calls.ending import refuse_second
-from handrail.calls.scheduler import with_waiting
 from handrail.errors import Downstream, HandrailError
-from handrail.opening import found_runtime
-from handrail.results.telling import INSTRUCTIONS
-from handrail_adk import asking
-from handrail_adk.answers import answer, failure
-from handrail_adk.holds import Hold, Holds
-from handrail_adk.kept import asked_key
-from handrail_adk.pictures import newest_only
+from handrail.open_session import open_configured_runtime
+from handrail.pipeline.finalize import refuse_duplicate_id
+from handrail.pipeline.scheduler import add_wait_argument
+from handrail.sanitize.model_output import BASE_INSTRUCTIONS
+from handrail_adk import adk_confirmation
+from handrail_adk.recent_pictures import keep_newest_pictures
+from handrail_adk.session_pool import PooledSession, SessionPool
+from handrail_adk.state_snapshot import asked_key
+from handrail_adk.tool_responses import build_failure, build_response
 
 if TYPE_CHECKING:
     from handrail.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
-PICTURES = 2
+DEFAULT_PICTURES = 2
 # A larger artifact stays where the session keeps it.
 MAX_SAVED = 10 * 2**20
 NO_PARAMETERS: dict[str, Any] = {"type": "OBJECT", "properties": {}}
@@ -61,7 +61,7 @@ class HandrailToolset(BaseToolset):
         runtime: Runtime | None = None,
         confirm: Confirmer | None = None,
         additional_tools: Iterable[Tool] = (),
-        pictures: int = PICTURES,
+        pictures: int = DEFAULT_PICTURES,
         tool_filter: ToolPredicate | list[str] | None = None,
         tool_name_prefix: str | None = None,
         **settings: Any,
@@ -76,9 +76,9 @@ class HandrailToolset(BaseToolset):
         if session is not None and runtime is not None:
             raise HandrailError("give a session or a runtime, not both")
         self._pictures = pictures
-        self._holds = Holds(
+        self._holds = SessionPool(
             session=session,
-            runtime=None if session is not None else _opening(runtime, settings),
+            runtime=None if session is not None else _open_runtime(runtime, settings),
             confirm=confirm,
             tools=tuple(additional_tools),
         )
@@ -92,9 +92,9 @@ class HandrailToolset(BaseToolset):
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Tell the model how results are to be read, and leave out old pictures."""
-        llm_request.append_instructions([INSTRUCTIONS])
+        llm_request.append_instructions([BASE_INSTRUCTIONS])
         family = family_of(llm_request.model)
-        llm_request.contents = newest_only(llm_request.contents, keep=self._pictures, family=family)
+        llm_request.contents = keep_newest_pictures(llm_request.contents, keep=self._pictures, family=family)
 
     async def close(self) -> None:
         """End the sessions, with all that runs in them."""
@@ -109,34 +109,36 @@ class HandrailToolset(BaseToolset):
         try:
             hold = await self._holds.of(context)
             result = await self._called(hold, name, args, context)
-            await _save(hold, context)
+            await _save_artifacts(hold, context)
             await hold.keep(context)
-            return await answer(result, hold.session.artifacts)
+            return await build_response(result, hold.session.artifacts)
         except HandrailError as exc:
-            return failure(exc, name)
+            return build_failure(exc, name)
         # What is raised here would end the agent's run.
         except Exception as exc:
             log.exception("the call of %s failed", name)
-            return failure(Downstream(f"{name} failed inside: {type(exc).__name__}"), name)
+            return build_failure(Downstream(f"{name} failed inside: {type(exc).__name__}"), name)
 
-    async def _called(self, hold: Hold, name: str, args: dict[str, Any], context: ToolContext) -> ToolResult:
+    async def _called(self, hold: PooledSession, name: str, args: dict[str, Any], context: ToolContext) -> ToolResult:
         call_id = context.function_call_id or f"adk{id(context)}"
         call = ToolCall(name, args, call_id)
         if hold.asking is None:
             return await hold.steps.call(call)
         if call_id in hold.asking.asks:
             # A person's answer to the first must not be taken for one to the second, nor the other way round.
-            return refuse_second(hold.session, call)
+            return refuse_duplicate_id(hold.session, call)
         key = asked_key(context.agent_name, call_id)
-        ask = asking.Ask(given=context.tool_confirmation, shown=context.state.get(key))
+        ask = adk_confirmation.PendingConfirmation(given=context.tool_confirmation, shown=context.state.get(key))
         hold.asking.asks[call_id] = ask
         try:
             result = await hold.steps.call(call)
         finally:
             del hold.asking.asks[call_id]
         if ask.open is not None and result.error_code == "no_confirmer":
-            context.state[key] = asking.mark(ask.open)
-            context.request_confirmation(hint=asking.hint(ask.open), payload=asking.payload(ask.open))
+            context.state[key] = adk_confirmation.compute_question_hash(ask.open)
+            context.request_confirmation(
+                hint=adk_confirmation.build_hint(ask.open), payload=adk_confirmation.build_payload(ask.open)
+            )
             # The model has nothing to go on before a person has answered.
             context.actions.skip_summarization = True
         elif context.state.get(key):
@@ -155,7 +157,7 @@ class HandrailTool(BaseTool):
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         said = declare(self._tool, dialect="gemini", family=self._family)
-        said["parameters"] = with_waiting(said.get("parameters", NO_PARAMETERS))
+        said["parameters"] = add_wait_argument(said.get("parameters", NO_PARAMETERS))
         return types.FunctionDeclaration.model_validate(said)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
@@ -171,20 +173,20 @@ class HandrailTool(BaseTool):
         return await self._toolset.call(self._tool.name, args, tool_context)
 
 
-def _opening(runtime: Runtime | None, settings: dict[str, Any]) -> AbstractAsyncContextManager[Runtime]:
+def _open_runtime(runtime: Runtime | None, settings: dict[str, Any]) -> AbstractAsyncContextManager[Runtime]:
     if runtime is not None:
         return nullcontext(runtime)
     about = {name: settings.pop(name) for name in ("cwd", "config", "plugins", "environment") if name in settings}
     if (roots := settings.pop("workspace", None)) is not None:
         settings["workspace"] = tuple(map(str, roots))
-    return found_runtime(settings, **about)
+    return open_configured_runtime(settings, **about)
 
 
-async def _save(hold: Hold, context: ToolContext) -> None:
+async def _save_artifacts(hold: PooledSession, context: ToolContext) -> None:
     """Give what the session holds to ADK's artifact service, where there is one."""
     if context.get_invocation_context().artifact_service is None:
         return
-    for artifact in _unsaved(hold):
+    for artifact in _list_unsaved(hold):
         hold.saved.add(artifact.id)
         try:
             data = artifact.path.read_bytes()
@@ -195,7 +197,7 @@ async def _save(hold: Hold, context: ToolContext) -> None:
             log.exception("the artifact %s was not saved", artifact.id)
 
 
-def _unsaved(hold: Hold) -> Sequence[Artifact]:
+def _list_unsaved(hold: PooledSession) -> Sequence[Artifact]:
     return [
         artifact
         for artifact in hold.session.artifacts

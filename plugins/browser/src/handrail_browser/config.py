@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-NAMED_SECRET = "^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$"
+SECRET_PATTERN = "^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$"
 
 
 class SearchConfig(BaseModel):
@@ -19,7 +19,7 @@ class SearchConfig(BaseModel):
     url: str | None = Field(
         default=None, pattern="^https?://", description="Where it is, if not at its usual address; SearXNG has none."
     )
-    key: str | None = Field(default=None, pattern=NAMED_SECRET, description="Its key, as secret:NAME.")
+    key: str | None = Field(default=None, pattern=SECRET_PATTERN, description="Its key, as secret:NAME.")
     model: str = Field(default="gemini-2.5-flash", description="The model that Gemini searches with.")
     timeout: float = Field(default=20, gt=0, description="Seconds that one answer may take.")
 
@@ -35,7 +35,7 @@ class PinchTabConfig(BaseModel):
         description="A PinchTab that you run on this machine; its browser is not held to the rules by a proxy.",
     )
     token: str | None = Field(
-        default=None, pattern=NAMED_SECRET, description="The token of that PinchTab, as secret:NAME."
+        default=None, pattern=SECRET_PATTERN, description="The token of that PinchTab, as secret:NAME."
     )
     auth: Literal["token", "session"] = Field(
         default="token", description="Whether that is its server token, or the token of an agent session."

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from handrail.judging.verdicts import Reason
-from handrail.net.hostnames import under
+from handrail.api.verdict import Reason
+from handrail.net.hostnames import is_same_or_subdomain
 
 ENDPOINT = re.compile(r"(?:https?|wss?)://")
 
 
 @dataclass(frozen=True, slots=True)
-class Domains:
+class DomainPolicy:
     """Names of sites, each with all below it. Nothing allowed: all but what is denied."""
 
     allowed: tuple[str, ...] = ()
@@ -23,14 +23,14 @@ class Domains:
     def refuses(self, host: str) -> Reason | None:
         """Why a host is not gone to; None when it may be."""
         name = host.lower().removesuffix(".")
-        if any(under(name, each) for each in self.denied):
+        if any(is_same_or_subdomain(name, each) for each in self.denied):
             return Reason("denied_domain", f"{host!r} is among plugins.browser.denied_domains")
-        if self.allowed and not any(under(name, each) for each in self.allowed):
+        if self.allowed and not any(is_same_or_subdomain(name, each) for each in self.allowed):
             return Reason("denied_domain", f"{host!r} is not among plugins.browser.allowed_domains")
         return None
 
 
-def on_this_machine(url: str) -> bool:
+def is_loopback_endpoint(url: str) -> bool:
     """Whether an endpoint is at a loopback address, written as one."""
     try:
         host = urlsplit(url).hostname or ""

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from handrail import AmbiguousElement, Element, InvalidArguments, StaleElement
 
-Effect = Literal["confirmed", "none", "unverified"]
-Until = Literal["load", "dom", "network"]
+ActionEffect = Literal["confirmed", "none", "unverified"]
+LoadState = Literal["load", "dom", "network"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tab:
+class BrowserTab:
     """A page that is open. `state` is `open`, `dialog`, `file_chooser`, `crashed`; `asks` says what a dialog or chooser asks."""
 
     id: str
@@ -31,7 +31,7 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PageNode:
     """One thing on a page, or a piece of its text (`role` text). `handle` and `fingerprint` are the driver's; without one it cannot be acted on."""
 
     role: str
@@ -55,38 +55,38 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class PageSnapshot:
     """What is on a page, in order. `total` counts what there is; `whole` is false where looking took too long."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PageNode, ...]
     total: int
     whole: bool = True
     position: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActionOutcome:
     """What came of an action. `evidence` says in words what was seen to change; `more` are further keys of the result."""
 
-    effect: Effect
+    effect: ActionEffect
     evidence: tuple[str, ...] = ()
     settled: bool | None = None
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class WaitConditions:
     """What is waited for, all that is given of it: a text and something that fits a selector, there or `gone`; a part of the address; a state."""
 
     text: str | None = None
     selector: str | None = None
     gone: bool = False
     url: str | None = None
-    until: Until | None = None
+    until: LoadState | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PageText:
     """The text of a page: `html` as it is seen, or `text`. `hidden` characters were left out since nobody would see them."""
 
     html: str = ""
@@ -97,7 +97,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Gotten:
+class DownloadedFile:
     """A file that the browser downloaded, in a folder of the driver's own; whoever takes it moves it away."""
 
     path: Path
@@ -106,37 +106,37 @@ class Gotten:
     size: int
 
 
-class Interrupted(Exception):
+class PageInterrupted(Exception):
     """The page asks something, and does nothing else until it is answered."""
 
 
-class Stale(StaleElement):
+class StaleNode(StaleElement):
     """With the things that it may be now, still without ids."""
 
-    def __init__(self, message: str, nodes: Sequence[Node]) -> None:
+    def __init__(self, message: str, nodes: Sequence[PageNode]) -> None:
         super().__init__(message, hint="use a candidate's id, or take a new snapshot")
         self.nodes = nodes
 
 
-class Several(AmbiguousElement):
+class AmbiguousNode(AmbiguousElement):
     """With the first of them, still without ids."""
 
-    def __init__(self, message: str, nodes: Sequence[Node]) -> None:
+    def __init__(self, message: str, nodes: Sequence[PageNode]) -> None:
         super().__init__(message, hint="use a candidate's id")
         self.nodes = nodes
 
 
-class InTab(Protocol):
+class TabHandle(Protocol):
     """A handle that says which tab it is of."""
 
     @property
     def page(self) -> str: ...
 
 
-H = TypeVar("H", bound=InTab)
+H = TypeVar("H", bound=TabHandle)
 
 
-def handle_in(tab: Tab, node: Node, kind: type[H]) -> H:
+def require_handle(tab: BrowserTab, node: PageNode, kind: type[H]) -> H:
     """The node's handle, of a driver's own kind; `InvalidArguments` where it has none, or is in another tab."""
     handle = node.handle
     if not isinstance(handle, kind):
@@ -149,7 +149,7 @@ def handle_in(tab: Tab, node: Node, kind: type[H]) -> H:
     return handle
 
 
-class Driver(ABC):
+class BrowserDriver(ABC):
     """One session's browser. `lacks` are words for what it cannot do: it refuses that, with the way round it."""
 
     name: ClassVar[str]
@@ -159,89 +159,99 @@ class Driver(ABC):
         """How long a page may take to answer in the calls to come, before it is said to hang."""
 
     @abstractmethod
-    async def tabs(self) -> Sequence[Tab]:
+    async def tabs(self) -> Sequence[BrowserTab]:
         """The open tabs, in the order they were opened."""
 
     @abstractmethod
-    async def tab(self, id: str | None) -> Tab:
+    async def tab(self, id: str | None) -> BrowserTab:
         """The tab of that id, or the active one; `NotFound` names those there are."""
 
     @abstractmethod
-    async def open_tab(self, url: str | None) -> Tab:
+    async def open_tab(self, url: str | None) -> BrowserTab:
         """A new tab, which becomes the active one."""
 
     @abstractmethod
-    async def close_tab(self, tab: Tab) -> Done:
+    async def close_tab(self, tab: BrowserTab) -> ActionOutcome:
         """Close it, without asking the page."""
 
     @abstractmethod
     async def navigate(
-        self, tab: Tab, url: str, *, until: Until, seconds: float, login: tuple[str, str] | None = None
-    ) -> Done:
+        self, tab: BrowserTab, url: str, *, until: LoadState, seconds: float, login: tuple[str, str] | None = None
+    ) -> ActionOutcome:
         """Go to an address."""
 
     @abstractmethod
-    async def travel(self, tab: Tab, where: Literal["back", "forward", "reload"], *, seconds: float) -> Done:
+    async def travel(
+        self, tab: BrowserTab, where: Literal["back", "forward", "reload"], *, seconds: float
+    ) -> ActionOutcome:
         """Go through the tab's history."""
 
     @abstractmethod
-    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
+    async def snapshot(
+        self, tab: BrowserTab, *, everything: bool, selector: str | None, most: int, skip: int
+    ) -> PageSnapshot:
         """What can be used on the page; with `everything` its text, too."""
 
     @abstractmethod
-    async def locate(self, element: Element) -> Node:
+    async def locate(self, element: Element) -> PageNode:
         """An element that was seen before, as it is now; `StaleElement` with candidates when it is gone or has become another."""
 
     @abstractmethod
-    async def pick(self, tab: Tab, *, selector: str | None, text: str | None, role: str | None = None) -> Node:
+    async def pick(
+        self, tab: BrowserTab, *, selector: str | None, text: str | None, role: str | None = None
+    ) -> PageNode:
         """The one thing that a selector or a text names; `NotFound`, or `AmbiguousElement` with candidates."""
 
     @abstractmethod
-    async def click(self, tab: Tab, node: Node, *, button: str, count: int, seconds: float) -> Done:
+    async def click(self, tab: BrowserTab, node: PageNode, *, button: str, count: int, seconds: float) -> ActionOutcome:
         """Click it when it is there, still, able and on top."""
 
     @abstractmethod
-    async def hover(self, tab: Tab, node: Node, *, seconds: float) -> Done:
+    async def hover(self, tab: BrowserTab, node: PageNode, *, seconds: float) -> ActionOutcome:
         """Put the pointer over it."""
 
     @abstractmethod
-    async def fill(self, tab: Tab, node: Node, text: str, *, submit: bool, seconds: float) -> Done:
+    async def fill(self, tab: BrowserTab, node: PageNode, text: str, *, submit: bool, seconds: float) -> ActionOutcome:
         """Replace its text, and read it back."""
 
     @abstractmethod
-    async def press(self, tab: Tab, node: Node | None, key: str, *, seconds: float) -> Done:
+    async def press(self, tab: BrowserTab, node: PageNode | None, key: str, *, seconds: float) -> ActionOutcome:
         """Press a key or chord (`Enter`, `Control+A`), on the node or what has the focus."""
 
     @abstractmethod
-    async def select(self, tab: Tab, node: Node, values: Sequence[str], *, seconds: float) -> Done:
+    async def select(self, tab: BrowserTab, node: PageNode, values: Sequence[str], *, seconds: float) -> ActionOutcome:
         """Choose from a list by value or label."""
 
     @abstractmethod
-    async def upload(self, tab: Tab, node: Node | None, paths: Sequence[Path], *, seconds: float) -> Done:
+    async def upload(
+        self, tab: BrowserTab, node: PageNode | None, paths: Sequence[Path], *, seconds: float
+    ) -> ActionOutcome:
         """Give files to a file field, or to the chooser that is open."""
 
     @abstractmethod
-    async def scroll(self, tab: Tab, node: Node | None, direction: str, amount: float) -> Done:
+    async def scroll(self, tab: BrowserTab, node: PageNode | None, direction: str, amount: float) -> ActionOutcome:
         """Scroll by `amount` views, or to an end."""
 
     @abstractmethod
-    async def dialog(self, tab: Tab, *, accept: bool, text: str | None, seconds: float) -> Done:
+    async def dialog(self, tab: BrowserTab, *, accept: bool, text: str | None, seconds: float) -> ActionOutcome:
         """Answer the dialog, or close the file chooser, that the page has opened."""
 
     @abstractmethod
-    async def wait(self, tab: Tab, awaited: Awaited, *, seconds: float) -> bool:
+    async def wait(self, tab: BrowserTab, awaited: WaitConditions, *, seconds: float) -> bool:
         """Whether it came to be so in time."""
 
     @abstractmethod
-    async def read(self, tab: Tab, selector: str | None) -> Reading:
+    async def read(self, tab: BrowserTab, selector: str | None) -> PageText:
         """The page's text, or that of a part of it."""
 
     @abstractmethod
-    async def screenshot(self, tab: Tab, node: Node | None, *, full: bool) -> bytes:
+    async def screenshot(self, tab: BrowserTab, node: PageNode | None, *, full: bool) -> bytes:
         """A picture, PNG."""
 
     @abstractmethod
-    async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
+    async def download(
+        self, tab: BrowserTab, node: PageNode | None, url: str | None, *, seconds: float
+    ) -> DownloadedFile:
         """The file that a link or an address gives."""
 
     async def follow(self) -> None:

@@ -10,7 +10,7 @@ from handrail import hookimpl
 if TYPE_CHECKING:
     from handrail import Evaluator, Service, ServiceContext, Tool
     from handrail_browser.config import BrowserConfig
-    from handrail_browser.web.reader import Reader
+    from handrail_browser.web.page_reader import PageReader
 
 
 @hookimpl
@@ -35,21 +35,21 @@ def handrail_register_config() -> type[BrowserConfig]:
 def handrail_register_services() -> Iterable[Service]:
     """A session's browser, and what its pages are read with."""
     from handrail import Service
-    from handrail_browser.browsing.service import browsers
+    from handrail_browser.browsing.browser_service import create_browser_service
 
-    return [browsers(), Service("page_reader", open_reader, scope="session")]
+    return [create_browser_service(), Service("page_reader", open_reader, scope="session")]
 
 
 @hookimpl
 def handrail_register_evaluators() -> Iterable[Evaluator]:
     """The judge of files that are given away, and of browsers that are a person's own."""
-    from handrail_browser.browsing.judging import BrowserEvaluator
+    from handrail_browser.browsing.evaluator import BrowserEvaluator
 
     return [BrowserEvaluator()]
 
 
-async def open_reader(context: ServiceContext) -> Reader:
+async def open_reader(context: ServiceContext) -> PageReader:
     """A reader for one session."""
-    from handrail_browser.web.reader import Reader
+    from handrail_browser.web.page_reader import PageReader
 
-    return Reader(context.environment)
+    return PageReader(context.environment)

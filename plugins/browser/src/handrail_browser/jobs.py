@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-JOBS = {"page": "handrail_browser.web.reading"}
+JOBS = {"convert_page": "handrail_browser.web.page_markdown"}

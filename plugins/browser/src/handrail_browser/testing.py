@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 from handrail import Denied, Element, NotFound, Observations, StaleElement, ToolError
-from handrail_browser.browsing.showing import numbered
-from handrail_browser.driver import Awaited, Done, Driver, Node, Several, Snapshot, Stale, Tab
+from handrail_browser.browsing.snapshot_text import number_nodes
+from handrail_browser.driver import (
+    ActionOutcome,
+    AmbiguousNode,
+    BrowserDriver,
+    BrowserTab,
+    PageNode,
+    PageSnapshot,
+    StaleNode,
+    WaitConditions,
+)
 
-PNG = b"\x89PNG\r\n\x1a\n"
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Serves markup at a path and says where that is.
 Show = Callable[..., str]
 
@@ -33,7 +42,7 @@ class DriverContract:
     """
 
     @pytest.fixture
-    def driver(self) -> Driver:
+    def driver(self) -> BrowserDriver:
         """The driver under test."""
         raise NotImplementedError("give a fixture `driver` that returns an open Driver")
 
@@ -44,7 +53,7 @@ class DriverContract:
 
     # Tabs and addresses
 
-    async def test_tabs_are_opened_listed_and_closed(self, driver: Driver, show: Show) -> None:
+    async def test_tabs_are_opened_listed_and_closed(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, keep ids for as long as a tab is open, and make a new tab the active one."""
         first = await driver.open_tab(show("<title>First</title>"))
         second = await driver.open_tab(show("<title>Second</title>", "/second"))
@@ -58,50 +67,54 @@ class DriverContract:
             await driver.tab(second.id)
         assert first.id in (caught.value.hint or "")
 
-    async def test_going_to_an_address_says_where_it_led(self, driver: Driver, show: Show) -> None:
+    async def test_going_to_an_address_says_where_it_led(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, tell the address that the tab shows, not the one that was asked for."""
-        tab = await at(driver, show("<title>There</title><script>history.replaceState(0, '', '/moved')</script>"))
+        tab = await open_page(
+            driver, show("<title>There</title><script>history.replaceState(0, '', '/moved')</script>")
+        )
         assert tab.title == "There"
         assert tab.url.endswith("/moved")
         done = await driver.navigate(tab, show("<p>again", "/again"), until="load", seconds=10)
         assert done.effect == "confirmed"
         assert "/again" in done.evidence[0]
 
-    async def test_the_history_is_gone_through(self, driver: Driver, show: Show) -> None:
+    async def test_the_history_is_gone_through(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, tell from the address whether there was a page to go to."""
-        tab = await at(driver, show("<p>one", "/one"))
+        tab = await open_page(driver, show("<p>one", "/one"))
         await driver.navigate(tab, show("<p>two", "/two"), until="load", seconds=10)
         assert "/one" in (await driver.travel(tab, "back", seconds=10)).evidence[0]
         assert "/two" in (await driver.travel(tab, "forward", seconds=10)).evidence[0]
         assert (await driver.travel(tab, "forward", seconds=10)).effect == "none"
 
-    async def test_places_that_the_rail_closes_are_not_gone_to(self, driver: Driver, show: Show) -> None:
+    async def test_places_that_the_rail_closes_are_not_gone_to(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, judge addresses before the browser is asked, and hold its connections to the rules."""
-        tab = await at(driver, show("<title>Here</title>"))
+        tab = await open_page(driver, show("<title>Here</title>"))
         with pytest.raises(Denied):
             await driver.navigate(tab, "http://10.255.255.1/", until="load", seconds=5)
 
-    async def test_a_page_does_not_lead_to_where_it_may_not(self, driver: Driver, show: Show) -> None:
+    async def test_a_page_does_not_lead_to_where_it_may_not(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, look where a tab has come to, or give the browser no way past the rules."""
-        tab = await at(driver, show("<button onclick=\"location.href = 'http://10.255.255.1/secret'\">Out</button>"))
+        tab = await open_page(
+            driver, show("<button onclick=\"location.href = 'http://10.255.255.1/secret'\">Out</button>")
+        )
         with suppress(Denied):
-            await click(driver, tab, "Out")
+            await click_named(driver, tab, "Out")
             assert any("10.255.255.1" in each for each in driver.refused())
 
-    async def test_an_address_where_nobody_answers_is_an_error(self, driver: Driver, show: Show) -> None:
+    async def test_an_address_where_nobody_answers_is_an_error(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, do not take the browser's own error page for a page."""
-        tab = await at(driver, show("<p>here"))
+        tab = await open_page(driver, show("<p>here"))
         nobody = show("").rpartition(":")[0] + ":9/"
         with pytest.raises(ToolError):
             await driver.navigate(tab, nobody, until="load", seconds=5)
 
     # What is on a page
 
-    async def test_a_snapshot_has_what_can_be_used(self, driver: Driver, show: Show) -> None:
+    async def test_a_snapshot_has_what_can_be_used(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, give each thing its role, its name, what it holds and whether it can be used, with a handle and a fingerprint."""
         html = "<h1>Top</h1><button>Go</button><button disabled>Off</button><label>Name <input value=Ada></label><p>Plain words"
-        tab = await at(driver, show(html))
-        found = (await look(driver, tab)).nodes
+        tab = await open_page(driver, show(html))
+        found = (await take_snapshot(driver, tab)).nodes
         told = {(node.role, node.name): node for node in found}
         assert told["textbox", "Name"].value == "Ada"
         assert "disabled" in told["button", "Off"].states
@@ -111,17 +124,17 @@ class DriverContract:
         assert ("heading", "Top") in told
         assert not any(node.name == "Plain words" for node in found)
 
-    async def test_a_snapshot_of_all_has_the_text_and_is_cut(self, driver: Driver, show: Show) -> None:
+    async def test_a_snapshot_of_all_has_the_text_and_is_cut(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, give `most` lines from `skip` on, and count all there are."""
-        tab = await at(driver, show("<p>Plain words</p>" + "".join(f"<button>B{n}</button>" for n in range(9))))
-        assert any(node.name == "Plain words" for node in (await look(driver, tab, everything=True)).nodes)
+        tab = await open_page(driver, show("<p>Plain words</p>" + "".join(f"<button>B{n}</button>" for n in range(9))))
+        assert any(node.name == "Plain words" for node in (await take_snapshot(driver, tab, everything=True)).nodes)
         part = await driver.snapshot(tab, everything=False, selector=None, most=3, skip=4)
         assert [node.name for node in part.nodes] == ["B4", "B5", "B6"]
         assert part.total == 9
 
-    async def test_a_part_is_named_by_selector(self, driver: Driver, show: Show) -> None:
+    async def test_a_part_is_named_by_selector(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, take the selector for the whole of the snapshot."""
-        tab = await at(
+        tab = await open_page(
             driver, show("<button>Out</button><section id=part aria-label=Part><button>In</button></section>")
         )
         found = await driver.snapshot(tab, everything=False, selector="#part", most=50, skip=0)
@@ -129,9 +142,9 @@ class DriverContract:
         with pytest.raises(NotFound):
             await driver.snapshot(tab, everything=False, selector="#nothing", most=50, skip=0)
 
-    async def test_a_thing_is_found_by_what_it_is_called(self, driver: Driver, show: Show) -> None:
-        """If this fails, do nothing when several fit: raise `Several` with them."""
-        tab = await at(
+    async def test_a_thing_is_found_by_what_it_is_called(self, driver: BrowserDriver, show: Show) -> None:
+        """If this fails, do nothing when several fit: raise `AmbiguousNode` with them."""
+        tab = await open_page(
             driver,
             show(
                 "<button>One</button><button id=b>Two</button><button>Two more</button><a href=#>Same</a><button>Same</button>"
@@ -141,82 +154,82 @@ class DriverContract:
         assert (await driver.pick(tab, selector="#b", text=None)).name == "Two"
         with pytest.raises(NotFound):
             await driver.pick(tab, selector=None, text="Nothing of the kind")
-        with pytest.raises(Several) as caught:
+        with pytest.raises(AmbiguousNode) as caught:
             await driver.pick(tab, selector=None, text="Same")
         assert {node.role for node in caught.value.nodes} == {"link", "button"}
 
-    async def test_an_element_is_found_again_or_refused(self, driver: Driver, show: Show) -> None:
+    async def test_an_element_is_found_again_or_refused(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, know an element by what it is, and refuse with candidates where it has become another."""
         html = "<button id=a>Save</button><button id=b>Draw</button><script>b.onclick = () => a.outerHTML = '<button id=a>Save</button>'</script>"
-        tab = await at(driver, show(html + "<button id=c onclick=\"a.textContent='Delete'\">Turn</button>"))
-        elements = await seen(driver, tab)
-        await click(driver, tab, "Draw")
+        tab = await open_page(driver, show(html + "<button id=c onclick=\"a.textContent='Delete'\">Turn</button>"))
+        elements = await map_elements_by_name(driver, tab)
+        await click_named(driver, tab, "Draw")
         assert (await driver.locate(elements["Save"])).name == "Save"
-        again = await seen(driver, tab)
-        await click(driver, tab, "Turn")
-        with pytest.raises(Stale) as caught:
+        again = await map_elements_by_name(driver, tab)
+        await click_named(driver, tab, "Turn")
+        with pytest.raises(StaleNode) as caught:
             await driver.locate(again["Save"])
         assert [node.name for node in caught.value.nodes] == ["Delete"]
         await driver.navigate(tab, show("<p>other", "/other"), until="load", seconds=10)
         with pytest.raises(StaleElement):
             await driver.locate(again["Draw"])
 
-    async def test_a_page_is_read(self, driver: Driver, show: Show) -> None:
+    async def test_a_page_is_read(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, give the page's text, or its markup as it is seen."""
-        tab = await at(driver, show("<main><h1>News</h1><p>Said and done.</p></main>"))
+        tab = await open_page(driver, show("<main><h1>News</h1><p>Said and done.</p></main>"))
         reading = await driver.read(tab, None)
         assert "Said and done." in reading.text + reading.html
         with pytest.raises(NotFound):
             await driver.read(tab, "#nothing")
 
-    async def test_a_picture_is_taken(self, driver: Driver, show: Show) -> None:
+    async def test_a_picture_is_taken(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, give a PNG of the window."""
-        tab = await at(driver, show("<p>Look"))
-        assert (await driver.screenshot(tab, None, full=False)).startswith(PNG)
+        tab = await open_page(driver, show("<p>Look"))
+        assert (await driver.screenshot(tab, None, full=False)).startswith(PNG_SIGNATURE)
 
     # What is done to it
 
-    async def test_a_click_says_what_came_of_it(self, driver: Driver, show: Show) -> None:
+    async def test_a_click_says_what_came_of_it(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, look at the page after the action, and confirm only what was seen to change."""
         near = (
             "<button onclick=\"out.textContent = 'it happened'\">Do</button><div role=button>Dead</div><p id=out></p>"
         )
         far = "<div style='height:3000px'></div><button onclick=\"out.textContent = 'far away'\">Far</button>"
-        tab = await at(driver, show(near + far))
-        done = await click(driver, tab, "Do")
+        tab = await open_page(driver, show(near + far))
+        done = await click_named(driver, tab, "Do")
         assert done.effect == "confirmed"
         assert any("it happened" in each for each in done.evidence)
-        assert (await click(driver, tab, "Dead")).effect == "unverified"
-        assert any("far away" in each for each in (await click(driver, tab, "Far")).evidence)
+        assert (await click_named(driver, tab, "Dead")).effect == "unverified"
+        assert any("far away" in each for each in (await click_named(driver, tab, "Far")).evidence)
 
-    async def test_what_is_disabled_is_not_clicked(self, driver: Driver, show: Show) -> None:
+    async def test_what_is_disabled_is_not_clicked(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, refuse what cannot be used."""
-        tab = await at(driver, show("<button disabled>Off</button>"))
+        tab = await open_page(driver, show("<button disabled>Off</button>"))
         with pytest.raises(ToolError):
-            await click(driver, tab, "Off", seconds=0.4)
+            await click_named(driver, tab, "Off", seconds=0.4)
 
-    async def test_a_field_is_filled_and_read_back(self, driver: Driver, show: Show) -> None:
+    async def test_a_field_is_filled_and_read_back(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, read the field again, and say so when it holds something else than was given."""
         named = "<label>Name <input value=old oninput=\"out.textContent = 'heard ' + this.value\"></label>"
-        tab = await at(driver, show(named + "<label>Short <input maxlength=3></label><p id=out></p>"))
-        assert (await fill(driver, tab, "Name", "Größe 漢字")).effect == "confirmed"
-        assert await driver.wait(tab, Awaited("heard Größe 漢字"), seconds=3)
-        done = await fill(driver, tab, "Short", "abcdef")
-        kept = next(node for node in (await look(driver, tab)).nodes if node.name == "Short").value
+        tab = await open_page(driver, show(named + "<label>Short <input maxlength=3></label><p id=out></p>"))
+        assert (await fill_named(driver, tab, "Name", "Größe 漢字")).effect == "confirmed"
+        assert await driver.wait(tab, WaitConditions("heard Größe 漢字"), seconds=3)
+        done = await fill_named(driver, tab, "Short", "abcdef")
+        kept = next(node for node in (await take_snapshot(driver, tab)).nodes if node.name == "Short").value
         assert (done.effect == "confirmed") is (kept == "abcdef")
-        assert (await fill(driver, tab, "Name", "")).effect == "confirmed"
+        assert (await fill_named(driver, tab, "Name", "")).effect == "confirmed"
 
-    async def test_a_form_is_sent_by_its_field(self, driver: Driver, show: Show) -> None:
+    async def test_a_form_is_sent_by_its_field(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, press Enter in the field once it holds the text."""
         show("<p>Found it", "/found")
-        tab = await at(driver, show("<form action=/found><label>Find <input name=q></label></form>"))
+        tab = await open_page(driver, show("<form action=/found><label>Find <input name=q></label></form>"))
         node = await driver.pick(tab, selector=None, text="Find")
         done = await driver.fill(tab, node, "it", submit=True, seconds=5)
         assert any("/found?q=it" in each for each in done.evidence)
 
-    async def test_a_key_is_pressed(self, driver: Driver, show: Show) -> None:
+    async def test_a_key_is_pressed(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, give the key to the element that is named."""
-        tab = await at(
+        tab = await open_page(
             driver,
             show(
                 "<label>Box <input></label><p id=out></p><script>onkeydown = e => out.textContent = 'pressed ' + e.key</script>"
@@ -225,9 +238,9 @@ class DriverContract:
         node = await driver.pick(tab, selector=None, text="Box")
         assert any("pressed Enter" in each for each in (await driver.press(tab, node, "Enter", seconds=5)).evidence)
 
-    async def test_a_choice_is_made_by_value_or_label(self, driver: Driver, show: Show) -> None:
+    async def test_a_choice_is_made_by_value_or_label(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, read the list again: what it does not hold was not chosen."""
-        tab = await at(
+        tab = await open_page(
             driver,
             show("<select aria-label=Role><option value=w>Writer<option value=a>Analyst<option value=d>Diver</select>"),
         )
@@ -239,33 +252,35 @@ class DriverContract:
         with pytest.raises(NotFound):
             await driver.select(tab, await driver.pick(tab, selector=None, text="Role"), ["Nobody"], seconds=5)
 
-    async def test_a_file_is_given(self, driver: Driver, show: Show, tmp_path: Path) -> None:
+    async def test_a_file_is_given(self, driver: BrowserDriver, show: Show, tmp_path: Path) -> None:
         """If this fails, give the file under its own name, and look whether the field has it."""
         (tmp_path / "notes.txt").write_text("what it says")
         script = "<script>f.onchange = async () => out.textContent = f.files[0].name + ' ' + await f.files[0].text()</script>"
-        tab = await at(driver, show(f"<input type=file id=f aria-label=File><p id=out></p>{script}"))
+        tab = await open_page(driver, show(f"<input type=file id=f aria-label=File><p id=out></p>{script}"))
         node = await driver.pick(tab, selector="#f", text=None)
         assert (await driver.upload(tab, node, [tmp_path / "notes.txt"], seconds=5)).effect == "confirmed"
-        assert await driver.wait(tab, Awaited("notes.txt what it says"), seconds=3)
+        assert await driver.wait(tab, WaitConditions("notes.txt what it says"), seconds=3)
 
-    async def test_a_question_of_the_page_is_answered(self, driver: Driver, show: Show) -> None:
+    async def test_a_question_of_the_page_is_answered(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, notice that the page waits, say so in `state`, and answer it as told."""
-        tab = await at(
+        tab = await open_page(
             driver, show("<button onclick=\"out.textContent = 'said ' + prompt('Who?')\">Ask</button><p id=out></p>")
         )
-        done = await click(driver, tab, "Ask")
+        done = await click_named(driver, tab, "Ask")
         assert "dialog" in done.more
         assert (await driver.tab(tab.id)).state == "dialog"
         answered = await driver.dialog(tab, accept=True, text="Ada", seconds=5)
         assert answered.effect == "confirmed"
         assert (await driver.tab(tab.id)).state == "open"
-        assert await driver.wait(tab, Awaited("said Ada"), seconds=3)
+        assert await driver.wait(tab, WaitConditions("said Ada"), seconds=3)
         with pytest.raises(NotFound):
             await driver.dialog(tab, accept=True, text=None, seconds=5)
 
-    async def test_what_is_waited_for_is_told_apart_from_what_did_not_come(self, driver: Driver, show: Show) -> None:
+    async def test_what_is_waited_for_is_told_apart_from_what_did_not_come(
+        self, driver: BrowserDriver, show: Show
+    ) -> None:
         """If this fails, look until the time is over, and say what is true then."""
-        tab = await at(
+        tab = await open_page(
             driver,
             show(
                 "<p id=p>soon</p><script>setTimeout(() => { p.textContent = 'here'; p.id = 'q' }, 300)</script>",
@@ -274,19 +289,19 @@ class DriverContract:
         )
 
         for awaited in (
-            Awaited("here"),
-            Awaited("soon", gone=True),
-            Awaited(selector="#q"),
-            Awaited(url="/wait"),
-            Awaited(until="load"),
+            WaitConditions("here"),
+            WaitConditions("soon", gone=True),
+            WaitConditions(selector="#q"),
+            WaitConditions(url="/wait"),
+            WaitConditions(until="load"),
         ):
             assert await driver.wait(tab, awaited, seconds=3), awaited
-        for never in (Awaited("never"), Awaited(selector="#never")):
+        for never in (WaitConditions("never"), WaitConditions(selector="#never")):
             assert not await driver.wait(tab, never, seconds=0.4), never
 
-    async def test_what_it_lacks_it_refuses_with_the_way_round(self, driver: Driver, show: Show) -> None:
+    async def test_what_it_lacks_it_refuses_with_the_way_round(self, driver: BrowserDriver, show: Show) -> None:
         """If this fails, do nothing where you cannot do what is asked, and say what to do instead; declare it in `lacks`."""
-        tab = await at(driver, show("<label>Box <input></label><p>text"))
+        tab = await open_page(driver, show("<label>Box <input></label><p>text"))
         node = await driver.pick(tab, selector=None, text="Box")
         tries = {
             "chords": lambda: driver.press(tab, node, "Control+A", seconds=5),
@@ -302,28 +317,30 @@ class DriverContract:
             assert caught.value.hint, f"the refusal of {word} has no hint"
 
 
-async def at(driver: Driver, url: str) -> Tab:
+async def open_page(driver: BrowserDriver, url: str) -> BrowserTab:
     """A new tab at an address."""
     return await driver.open_tab(url)
 
 
-async def look(driver: Driver, tab: Tab, *, everything: bool = False) -> Snapshot:
+async def take_snapshot(driver: BrowserDriver, tab: BrowserTab, *, everything: bool = False) -> PageSnapshot:
     """What is on its page."""
     return await driver.snapshot(tab, everything=everything, selector=None, most=200, skip=0)
 
 
-async def seen(driver: Driver, tab: Tab) -> dict[str, Element]:
+async def map_elements_by_name(driver: BrowserDriver, tab: BrowserTab) -> dict[str, Element]:
     """Its elements as a session has them, by name."""
-    shown: Sequence[tuple[Node, Element | None]] = numbered((await look(driver, tab)).nodes, Observations())
+    shown: Sequence[tuple[PageNode, Element | None]] = number_nodes(
+        (await take_snapshot(driver, tab)).nodes, Observations()
+    )
     return {node.name: element for node, element in shown if element is not None}
 
 
-async def click(driver: Driver, tab: Tab, name: str, seconds: float = 5) -> Done:
+async def click_named(driver: BrowserDriver, tab: BrowserTab, name: str, seconds: float = 5) -> ActionOutcome:
     """Click what is called so."""
     node = await driver.pick(tab, selector=None, text=name)
     return await driver.click(tab, node, button="left", count=1, seconds=seconds)
 
 
-async def fill(driver: Driver, tab: Tab, name: str, text: str) -> Done:
+async def fill_named(driver: BrowserDriver, tab: BrowserTab, name: str, text: str) -> ActionOutcome:
     """Fill the field that is called so."""
     return await driver.fill(tab, await driver.pick(tab, selector=None, text=name), text, submit=False, seconds=5)

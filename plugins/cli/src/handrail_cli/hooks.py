@@ -9,15 +9,15 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Evaluator, Sandbox, Service, ServiceContext, Tool
-    from handrail_cli.config import CliConfig
-    from handrail_cli.processes import Processes
+    from handrail_cli.process.config import CliConfig
+    from handrail_cli.tools.session_processes import SessionProcesses
 
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
     """`execute_cli` and the handles of commands that go on running."""
-    from handrail_cli.execute import execute_cli
-    from handrail_cli.handles import list_processes, read_process, stop_process, write_process
+    from handrail_cli.tools.execute import execute_cli
+    from handrail_cli.tools.process_tools import list_processes, read_process, stop_process, write_process
 
     return [execute_cli, read_process, write_process, stop_process, list_processes]
 
@@ -25,7 +25,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 @hookimpl
 def handrail_register_config() -> type[CliConfig]:
     """`[plugins.cli]`."""
-    from handrail_cli.config import CliConfig
+    from handrail_cli.process.config import CliConfig
 
     return CliConfig
 
@@ -41,12 +41,12 @@ def handrail_register_evaluators() -> Iterable[Evaluator]:
 @hookimpl
 def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
     """Where commands run that may run without a question."""
-    from handrail_cli.sandboxes.bubblewrap import Bubblewrap
-    from handrail_cli.sandboxes.docker import Docker
-    from handrail_cli.sandboxes.seatbelt import Seatbelt
-    from handrail_cli.sandboxes.windows_job import WindowsJob
+    from handrail_cli.sandboxes.bubblewrap import BubblewrapSandbox
+    from handrail_cli.sandboxes.docker import DockerSandbox
+    from handrail_cli.sandboxes.seatbelt import SeatbeltSandbox
+    from handrail_cli.sandboxes.windows_job import WindowsJobSandbox
 
-    return [Bubblewrap, Seatbelt, Docker, WindowsJob]
+    return [BubblewrapSandbox, SeatbeltSandbox, DockerSandbox, WindowsJobSandbox]
 
 
 @hookimpl
@@ -57,7 +57,7 @@ def handrail_register_services() -> Iterable[Service]:
     return [Service("shell", _open_processes, scope="session")]
 
 
-async def _open_processes(context: ServiceContext) -> Processes:
-    from handrail_cli.processes import Processes
+async def _open_processes(context: ServiceContext) -> SessionProcesses:
+    from handrail_cli.tools.session_processes import SessionProcesses
 
-    return await Processes.open(context)
+    return await SessionProcesses.open(context)

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
     """`handrail console`"""
-    from handrail_console.command import command
+    from handrail_console.console_command import console_command
 
-    return (command,)
+    return (console_command,)

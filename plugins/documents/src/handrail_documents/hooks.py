@@ -9,14 +9,14 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Service, ServiceContext, Tool
-    from handrail.parsing.process import Parsers
+    from handrail.workers.parser_pool import ParserPool
 
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
     """What reads and writes documents."""
     from handrail_documents.convert_tool import convert_document
-    from handrail_documents.tools import read_excel, read_image, read_pdf
+    from handrail_documents.read_tools import read_excel, read_image, read_pdf
     from handrail_documents.write_tool import write_excel
 
     return [read_pdf, read_image, read_excel, write_excel, convert_document]
@@ -30,7 +30,7 @@ def handrail_register_services() -> Iterable[Service]:
     return [Service("document_parsers", _open_parsers, scope="session")]
 
 
-async def _open_parsers(context: ServiceContext) -> Parsers:
-    from handrail.parsing.process import Parsers
+async def _open_parsers(context: ServiceContext) -> ParserPool:
+    from handrail.workers.parser_pool import ParserPool
 
-    return Parsers(context.environment, jobs="handrail_documents.jobs")
+    return ParserPool(context.environment, jobs="handrail_documents.jobs")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 JOBS = {
-    "read_pdf": "handrail_documents.pdf",
-    "read_image": "handrail_documents.pictures",
-    "read_excel": "handrail_documents.workbooks",
-    "write_excel": "handrail_documents.writing",
-    "table": "handrail_documents.converting",
-    "only_sheet": "handrail_documents.converting",
-    "redraw": "handrail_documents.converting",
-    "first_page": "handrail_documents.converting",
+    "read_pdf": "handrail_documents.pdf_reader",
+    "read_image": "handrail_documents.image_loader",
+    "read_excel": "handrail_documents.workbook_reader",
+    "write_excel": "handrail_documents.workbook_writer",
+    "convert_table": "handrail_documents.format_conversion",
+    "isolate_sheet": "handrail_documents.format_conversion",
+    "convert_image": "handrail_documents.format_conversion",
+    "render_first_page": "handrail_documents.format_conversion",
 }

@@ -20,18 +20,18 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream
-from handrail.running.programs import START_FOLDER
-from handrail_documents.office import made_in
-from handrail_documents.office_com_start import PID, Application, application_for
+from handrail.workers.host_programs import START_FOLDER
+from handrail_documents.libreoffice import read_output_files
+from handrail_documents.office_com_worker import PID_FILE, OfficeApplication, select_application
 
 
-def application(suffix: str, to: str) -> Application | None:
+def find_application(suffix: str, to: str) -> OfficeApplication | None:
     """The application that makes such a file of one with this suffix; None where Office is not installed, or makes none."""
-    found = application_for(suffix, to)
-    return found if found is not None and _registered(found.program) else None
+    found = select_application(suffix, to)
+    return found if found is not None and _is_com_registered(found.program) else None
 
 
-def _registered(program: str) -> bool:
+def _is_com_registered(program: str) -> bool:
     if sys.platform != "win32":
         return False
     import winreg
@@ -44,10 +44,10 @@ def _registered(program: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ComOffice:
+class ComOfficeJob:
     """An application, and the folder for one conversion: `in.<suffix>` is read, what it makes lies in `out`."""
 
-    application: Application
+    application: OfficeApplication
     folder: Path
 
     async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
@@ -61,13 +61,13 @@ class ComOffice:
             old.unlink()
         await anyio.to_thread.run_sync(given.write_bytes, source)
         code, said = await self._run(given, out, wanted.partition(":")[0])
-        made = await anyio.to_thread.run_sync(made_in, out)
+        made = await anyio.to_thread.run_sync(read_output_files, out)
         if code or not made:
             raise Downstream(f"{self.application.program} made nothing of it{f': {said}' if said else ''}")
         return {name: data.removeprefix(codecs.BOM_UTF8) for name, data in made.items()}
 
     async def _run(self, given: Path, out: Path, to: str) -> tuple[int, str]:
-        argv = [sys.executable, "-P", "-m", "handrail_documents.office_com_start", self.application.program]
+        argv = [sys.executable, "-P", "-m", "handrail_documents.office_com_worker", self.application.program]
         with (self.folder / "said").open("w+b") as said:
             # Started as it stands: it is there in a millisecond.
             process = subprocess.Popen(  # noqa: ASYNC220
@@ -89,11 +89,11 @@ class ComOffice:
     def _end_application(self) -> None:
         """End the application, which is no child of the one that drives it."""
         with suppress(OSError, ValueError):
-            os.kill(int((self.folder / PID).read_text()), signal.SIGTERM)
+            os.kill(int((self.folder / PID_FILE).read_text()), signal.SIGTERM)
 
 
 @contextmanager
-def opened(application: Application) -> Generator[ComOffice, None, None]:
+def open_workspace(application: OfficeApplication) -> Generator[ComOfficeJob, None, None]:
     """A folder for one conversion, gone with the block."""
     with tempfile.TemporaryDirectory(prefix="handrail-office-", ignore_cleanup_errors=True) as name:
-        yield ComOffice(application, Path(name))
+        yield ComOfficeJob(application, Path(name))

@@ -10,7 +10,7 @@ from itertools import groupby
 from pypdf import PageObject
 
 # Points by which the beginnings of a column's lines may differ.
-LOOSE = 3.0
+POSITION_TOLERANCE = 3.0
 # Lines in which two columns must stand side by side to be taken for columns.
 MIN_LINES = 4
 # Characters that a line of a column has at least, on average: a table's cells are shorter.
@@ -20,7 +20,7 @@ NARROW = 0.35
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """Text as it is drawn: from `x` on, at height `y`, in points."""
 
     x: float
@@ -34,30 +34,37 @@ class Piece:
         return self.x + len(self.text) * self.size * NARROW
 
 
-def in_reading_order(page: PageObject) -> str:
+def extract_ordered_text(page: PageObject) -> str:
     """The page's text in the order of the file, with columns that alternate line by line put one behind the other."""
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
 
     def note(text: str, cm: Sequence[float], tm: Sequence[float], _font: object, size: float) -> None:
         if words := text.strip():
             x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
             y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
-            pieces.append(Piece(x, y, abs(size * tm[3] * cm[3]) or abs(size), words))
+            pieces.append(TextPiece(x, y, abs(size * tm[3] * cm[3]) or abs(size), words))
 
     plain = page.extract_text(visitor_text=note)
     lines = [list(line) for _, line in groupby(pieces, key=lambda piece: round(piece.y))]
-    gutter = _gutter(lines)
-    return plain if gutter is None else "\n".join(_unwoven(lines, gutter))
+    gutter = _find_gutter(lines)
+    return plain if gutter is None else "\n".join(_separate_columns(lines, gutter))
 
 
-def _gutter(lines: Sequence[Sequence[Piece]]) -> float | None:
+def _find_gutter(lines: Sequence[Sequence[TextPiece]]) -> float | None:
     """Where the right one of two columns begins, when lines of both alternate."""
     both = [line for line in lines if len(line) > 1]
-    starts = Counter(round(piece.x / LOOSE) for line in both for piece in line[1:])
+    starts = Counter(round(piece.x / POSITION_TOLERANCE) for line in both for piece in line[1:])
     if not starts:
         return None
-    x = max(starts, key=lambda start: starts[start] + starts[start + 1] + starts[start - 1]) * LOOSE - LOOSE
-    split = [(_text(line, right=False, x=x), _text(line, right=True, x=x)) for line in both if not _crosses(line, x)]
+    x = (
+        max(starts, key=lambda start: starts[start] + starts[start + 1] + starts[start - 1]) * POSITION_TOLERANCE
+        - POSITION_TOLERANCE
+    )
+    split = [
+        (_join_side(line, right=False, x=x), _join_side(line, right=True, x=x))
+        for line in both
+        if not _crosses_gutter(line, x)
+    ]
     split = [(left, right) for left, right in split if left and right]
     if len(split) < max(MIN_LINES, 0.6 * len(both)):
         return None
@@ -65,20 +72,20 @@ def _gutter(lines: Sequence[Sequence[Piece]]) -> float | None:
     return x if long_enough else None
 
 
-def _crosses(line: Sequence[Piece], x: float) -> bool:
+def _crosses_gutter(line: Sequence[TextPiece], x: float) -> bool:
     return any(piece.x < x < piece.end for piece in line)
 
 
-def _text(line: Sequence[Piece], *, right: bool, x: float) -> str:
+def _join_side(line: Sequence[TextPiece], *, right: bool, x: float) -> str:
     return " ".join(piece.text for piece in line if (piece.x >= x) is right)
 
 
-def _unwoven(lines: Sequence[Sequence[Piece]], x: float) -> Iterator[str]:
+def _separate_columns(lines: Sequence[Sequence[TextPiece]], x: float) -> Iterator[str]:
     """The lines, each stretch of two columns as its left and then its right ones; what goes across keeps its place."""
-    for across, stretch in groupby(lines, key=lambda line: _crosses(line, x)):
+    for across, stretch in groupby(lines, key=lambda line: _crosses_gutter(line, x)):
         block = list(stretch)
         if across:
             yield from (" ".join(piece.text for piece in line) for line in block)
             continue
         for right in (False, True):
-            yield from filter(None, (_text(line, right=right, x=x) for line in block))
+            yield from filter(None, (_join_side(line, right=right, x=x) for line in block))

@@ -13,19 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypeAliasType
 
 from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, ToolError, Verdict, Write, tool
-from handrail.files import opened
-from handrail.files.opened import Expected
+from handrail.fs import safe_open
+from handrail.fs.safe_open import ExpectedState
 
 if TYPE_CHECKING:
-    from handrail.parsing.process import Parsers
+    from handrail.workers.parser_pool import ParserPool
 
-WRITE_S = 60.0
-SUFFIXES = (".xlsx", ".xlsm")
+WRITE_TIMEOUT_S = 60.0
+WRITABLE_SUFFIXES = (".xlsx", ".xlsm")
 SHOWN_ROWS = 10
-SHOWN = 200
+MAX_SHOWN_CHARS = 200
 
 
-class Formula(BaseModel):
+class FormulaValue(BaseModel):
     """A formula, asked for as one."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -33,14 +33,18 @@ class Formula(BaseModel):
 
 
 # Named, so that its schema is declared once.
-Cell = TypeAliasType("Cell", bool | int | float | str | Formula | None)
+Cell = TypeAliasType("Cell", bool | int | float | str | FormulaValue | None)
 
 
 # What each action needs, and may be given beside it.
-NEEDS: Mapping[str, tuple[str, ...]] = {"set_cell": ("cell", "value"), "append_rows": ("rows",), "add_sheet": ("name",)}
+REQUIRED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "set_cell": ("cell", "value"),
+    "append_rows": ("rows",),
+    "add_sheet": ("name",),
+}
 
 
-class Operation(BaseModel):
+class WorkbookEdit(BaseModel):
     """What is done to the workbook afterwards."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -54,7 +58,7 @@ class Operation(BaseModel):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        needed = NEEDS[self.action]
+        needed = REQUIRED_FIELDS[self.action]
         if missing := [name for name in needed if name not in self.model_fields_set]:
             raise ValueError(f"{self.action} needs {' and '.join(missing)}")
         allowed = {"action", *needed, *(() if self.action == "add_sheet" else ("sheet",))}
@@ -73,54 +77,54 @@ class WriteExcel(BaseModel):
     ]
     sheet: Annotated[str | None, Field(description="Added when missing. Default: the one in front.")] = None
     operations: Annotated[
-        list[Operation],
+        list[WorkbookEdit],
         Field(description="Afterwards, in order: set_cell (cell, value), append_rows (rows), add_sheet (name)."),
     ] = []
 
 
-def _lines(new: WriteExcel) -> Iterator[str]:
+def _describe_changes(new: WriteExcel) -> Iterator[str]:
     """What will change, for a person."""
     where = f" of sheet {new.sheet!r}" if new.sheet else ""
     if new.data:
         columns = max(map(len, new.data))
         yield f"write {len(new.data)} rows x {columns} columns over the cells from A1 on{where}:"
-        yield from _rows(new.data)
+        yield from _preview_rows(new.data)
     for operation in new.operations:
         match operation:
-            case Operation(action="set_cell"):
-                yield f"set {operation.cell}{_of(operation.sheet) or where} to {_told(operation.value)}"
-            case Operation(action="append_rows", rows=list(rows)):
-                yield f"append {len(rows)} rows{_of(operation.sheet) or where}:"
-                yield from _rows(rows)
+            case WorkbookEdit(action="set_cell"):
+                yield f"set {operation.cell}{_format_sheet_suffix(operation.sheet) or where} to {_preview_value(operation.value)}"
+            case WorkbookEdit(action="append_rows", rows=list(rows)):
+                yield f"append {len(rows)} rows{_format_sheet_suffix(operation.sheet) or where}:"
+                yield from _preview_rows(rows)
             case _:
                 yield f"add the sheet {operation.name!r}"
     yield "all other cells, sheets, styles and charts stay"
 
 
-def _of(sheet: str | None) -> str:
+def _format_sheet_suffix(sheet: str | None) -> str:
     return f" of sheet {sheet!r}" if sheet else ""
 
 
-def _rows(rows: list[list[Cell]]) -> Iterator[str]:
+def _preview_rows(rows: list[list[Cell]]) -> Iterator[str]:
     for row in rows[:SHOWN_ROWS]:
-        yield "  " + " | ".join(map(_told, row))
+        yield "  " + " | ".join(map(_preview_value, row))
     if len(rows) > SHOWN_ROWS:
         yield f"  … and {len(rows) - SHOWN_ROWS} more rows"
 
 
-def _told(value: Cell) -> str:
-    if isinstance(value, Formula):
+def _preview_value(value: Cell) -> str:
+    if isinstance(value, FormulaValue):
         text = f"the formula {value.formula}"
     else:
         text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
-def _confirmation(new: WriteExcel, _verdict: Verdict) -> InfoConfirmation:
-    return InfoConfirmation(f"Write the workbook {new.path}", "\n".join(_lines(new)))
+def _build_confirmation(new: WriteExcel, _verdict: Verdict) -> InfoConfirmation:
+    return InfoConfirmation(f"Write the workbook {new.path}", "\n".join(_describe_changes(new)))
 
 
-def _described(new: WriteExcel) -> str:
+def _describe_call(new: WriteExcel) -> str:
     return f"Write the workbook {new.path} ({len(new.data)} rows, {len(new.operations)} operations)"
 
 
@@ -128,23 +132,23 @@ def _described(new: WriteExcel) -> str:
     layer="document",
     title="Write a spreadsheet",
     effects=[Write("file", arg="path")],
-    timeout=WRITE_S,
-    describe=_described,
-    confirmation=_confirmation,
+    timeout=WRITE_TIMEOUT_S,
+    describe=_describe_call,
+    confirmation=_build_confirmation,
 )
 async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any]:
     """Write cells of an .xlsx; everything else in it stays. Returns path and rows_written."""
-    if not new.path.lower().endswith(SUFFIXES):
+    if not new.path.lower().endswith(WRITABLE_SUFFIXES):
         raise InvalidArguments(
             f"write_excel: {new.path!r} is no name of an .xlsx or .xlsm",
             hint="for CSV use write_file; an old .xls is not written",
         )
     path = context.judged_path(new.path, "write")
-    parsers: Parsers = await context.service("document_parsers")
+    parsers: ParserPool = await context.service("document_parsers")
     args = new.model_dump(mode="json", exclude={"path"})
     with ExitStack() as stack:
         try:
-            file = stack.enter_context(opened.reading(path))
+            file = stack.enter_context(safe_open.open_for_reading(path))
         except NotFound:
             if not path.parent.is_dir() or path.suffix.lower() != ".xlsx":
                 raise
@@ -153,8 +157,8 @@ async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any
             result, data = await parsers.run("write_excel", args, fd=file and file.fd)
         except ToolError as exc:
             raise type(exc)(f"{new.path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
-        expected = Expected(file and file.status)
+        expected = ExpectedState(file and file.status)
     context.checkpoint()
-    replaced = partial(opened.replace, path, data, expected=expected, within=context.workspace)
+    replaced = partial(safe_open.replace_file, path, data, expected=expected, within=context.workspace)
     await anyio.to_thread.run_sync(replaced)
     return {"path": context.shown_path(path), **result}

@@ -11,20 +11,20 @@ from typing import Literal
 CONTEXT = 3
 # Lines of a changed stretch that are compared each with each; beyond, each with the one in its place, or all of the one side is replaced by all
 # of the other where they are not as many.
-COMPARED = 2_000
+MAX_COMPARED_LINES = 2_000
 # Lines of both contents that are taken apart; of more, the beginning and the end are shown.
 SPLIT = 400_000
 MAX_LINES = 400
 MAX_LETTERS = 20_000
-LINE = 500
+MAX_DIFF_LINE = 500
 # Letters of a diff for a question; of a longer one, the beginning and the end. What a question shows of it is core's to choose.
-ASKED_LETTERS = 100_000
+MAX_ASKED_LETTERS = 100_000
 
-Tag = Literal["replace", "delete", "insert", "equal"]
+OpcodeTag = Literal["replace", "delete", "insert", "equal"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ChangedSpan:
     """What is different of two contents: `start` to `old_end` of the one, `start` to `new_end` of the other; characters or bytes."""
 
     start: int
@@ -33,7 +33,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class RenderedDiff:
     """A change in two lengths; both are empty where nothing changes."""
 
     result: str = ""
@@ -42,17 +42,19 @@ class Diff:
     """At most some 100,000 characters: all of the diff, or its beginning and its end."""
 
 
-def unified(before: str, after: str, name: str) -> Diff:
+def diff_contents(before: str, after: str, name: str) -> RenderedDiff:
     """Return the diff between two contents of a file."""
     if before == after:
-        return Diff()
-    start = _common(before, after)
+        return RenderedDiff()
+    start = _common_prefix_length(before, after)
     rest = min(len(before), len(after)) - start
-    end = _common(before[::-1][:rest], after[::-1][:rest]) if rest else 0
-    return of_stretch(before, after, Stretch(start, len(before) - end, len(after) - end), name)
+    end = _common_prefix_length(before[::-1][:rest], after[::-1][:rest]) if rest else 0
+    return diff_text_span(before, after, ChangedSpan(start, len(before) - end, len(after) - end), name)
 
 
-def of_bytes(before: bytes, after: bytes, stretch: Stretch, name: str, *, first: int, mark: int) -> Diff:
+def diff_bytes_span(
+    before: bytes, after: bytes, stretch: ChangedSpan, name: str, *, first: int, mark: int
+) -> RenderedDiff:
     """The same for contents in UTF-8, of which only what is shown is decoded. `first`: the number of the line that the stretch begins in;
     `mark`: how many bytes at the beginning are no text.
     """
@@ -69,89 +71,89 @@ def of_bytes(before: bytes, after: bytes, stretch: Stretch, name: str, *, first:
     head, middle, tail = (piece.decode("utf-8", "surrogateescape") for piece in old)
     made = after[start:new_end].decode("utf-8", "surrogateescape")
     above = first - 1 - head.count("\n")
-    shown = Stretch(len(head), len(head) + len(middle), len(head) + len(made))
-    return of_stretch(head + middle + tail, head + made + tail, shown, name, above=above)
+    shown = ChangedSpan(len(head), len(head) + len(middle), len(head) + len(made))
+    return diff_text_span(head + middle + tail, head + made + tail, shown, name, above=above)
 
 
-def of_stretch(before: str, after: str, stretch: Stretch, name: str, *, above: int = 0) -> Diff:
+def diff_text_span(before: str, after: str, stretch: ChangedSpan, name: str, *, above: int = 0) -> RenderedDiff:
     """The diff where only the stretch is different; `above` lines stand before both texts."""
     old_end, new_end = stretch.old_end, stretch.new_end
     start = before.rfind("\n", 0, stretch.start) + 1
-    if not (_at_line(before, old_end) and _at_line(after, new_end)):
+    if not (_is_at_line_start(before, old_end) and _is_at_line_start(after, new_end)):
         # What follows is alike from the next line on.
         behind = before.find("\n", old_end) + 1
         old_end, new_end = (behind, new_end + behind - old_end) if behind else (len(before), len(after))
-    return _of_lines(before, after, Stretch(start, old_end, new_end), name, above)
+    return _diff_lines(before, after, ChangedSpan(start, old_end, new_end), name, above)
 
 
-def _at_line(text: str, at: int) -> bool:
+def _is_at_line_start(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
 
 
-def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) -> Diff:
+def _diff_lines(before: str, after: str, stretch: ChangedSpan, name: str, above: int) -> RenderedDiff:
     """The same for whole lines."""
     top = stretch.start
     for _ in range(CONTEXT):
         top = before.rfind("\n", 0, max(top - 1, 0)) + 1 if top else 0
-    old_bottom, new_bottom = _lines_behind(before, stretch.old_end), _lines_behind(after, stretch.new_end)
+    old_bottom, new_bottom = _find_context_end(before, stretch.old_end), _find_context_end(after, stretch.new_end)
     old_text, new_text = before[top:old_bottom], after[top:new_bottom]
-    if _all_pairs(old_text) and _all_pairs(new_text):
+    if _is_all_crlf(old_text) and _is_all_crlf(new_text):
         # Where every line ends alike, its end says nothing.
         old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
     skipped = above + before.count("\n", 0, top)
     if old_text.count("\n") + new_text.count("\n") > SPLIT:
         return _of_ends(old_text, new_text, name, skipped + 1)
-    old, new = _lines(old_text), _lines(new_text)
-    many = len(old) + len(new) > COMPARED
+    old, new = _split_lines(old_text), _split_lines(new_text)
+    many = len(old) + len(new) > MAX_COMPARED_LINES
     if many and len(old) != len(new):
-        head = [*_head(name), f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
+        head = [*_format_header(name), f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
         removed, added = [f"-{line}" for line in old], [f"+{line}" for line in new]
         some = [*removed[: MAX_LINES // 2], *added[: MAX_LINES // 2]]
-        shown = _kept([*head, *some], len(removed) + len(added) - len(some))
-        return Diff(shown, _with_both_ends([*head, *removed, *added]))
-    matcher = _InPlace(old, new) if many else difflib.SequenceMatcher(None, old, new, autojunk=False)
+        shown = _shorten_for_result([*head, *some], len(removed) + len(added) - len(some))
+        return RenderedDiff(shown, _shorten_middle([*head, *removed, *added]))
+    matcher = _InPlaceMatcher(old, new) if many else difflib.SequenceMatcher(None, old, new, autojunk=False)
     found = matcher.get_grouped_opcodes(CONTEXT)
-    lines: list[str] = _head(name)
+    lines: list[str] = _format_header(name)
     for group in found:
         first, last = group[0], group[-1]
         old_at, old_count = first[1] + skipped, last[2] - first[1]
         new_at, new_count = first[3] + skipped, last[4] - first[3]
-        lines.append(f"@@ -{_range(old_at, old_count)} +{_range(new_at, new_count)} @@")
+        lines.append(f"@@ -{_format_range(old_at, old_count)} +{_format_range(new_at, new_count)} @@")
         for tag, i, j, k, m in group:
             if tag == "equal":
                 lines += [f" {line}" for line in old[i:j]]
             else:
                 lines += [f"-{line}" for line in old[i:j]] + [f"+{line}" for line in new[k:m]]
-    return Diff(_kept(lines, 0), _with_both_ends(lines))
+    return RenderedDiff(_shorten_for_result(lines, 0), _shorten_middle(lines))
 
 
-def _of_ends(old: str, new: str, name: str, first: int) -> Diff:
+def _of_ends(old: str, new: str, name: str, first: int) -> RenderedDiff:
     """The diff of so many lines that all of the one text is replaced by all of the other, and only some are made out."""
-    half = ASKED_LETTERS // 2
+    half = MAX_ASKED_LETTERS // 2
     old_count, new_count = old.count("\n"), new.count("\n")
-    head = [*_head(name), f"@@ -{first},{old_count} +{first},{new_count} @@"]
+    head = [*_format_header(name), f"@@ -{first},{old_count} +{first},{new_count} @@"]
     removed, added, ended = old[:half].split("\n"), new[:half].split("\n"), new[-half:].split("\n")
     removed, added, ended = _marked("-", removed), _marked("+", added), _marked("+", ended)
     some = [*removed[: MAX_LINES // 2], *added[: MAX_LINES // 2]]
     left_out = max(len(old) - half, 0) + max(len(new) - half, 0)
     told = f"… [{left_out} characters of this diff are not shown]"
-    shown = _kept([*head, *some], old_count + new_count - len(some))
-    return Diff(shown, "\n".join([*head, *removed, told, *ended]))
+    shown = _shorten_for_result([*head, *some], old_count + new_count - len(some))
+    return RenderedDiff(shown, "\n".join([*head, *removed, told, *ended]))
 
 
 def _marked(mark: str, lines: list[str]) -> list[str]:
     return [mark + line.replace("\r", "␍") for line in lines]
 
 
-class _InPlace(difflib.SequenceMatcher[str]):
+class _InPlaceMatcher(difflib.SequenceMatcher[str]):
     """Compares each line with the one in its place, of as many."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
         super().__init__(None, (), ())
         self._alike = [before == after for before, after in zip(old, new, strict=True)]
 
-    def get_opcodes(self) -> list[tuple[Tag, int, int, int, int]]:
-        made: list[tuple[Tag, int, int, int, int]] = []
+    def get_opcodes(self) -> list[tuple[OpcodeTag, int, int, int, int]]:
+        made: list[tuple[OpcodeTag, int, int, int, int]] = []
         at = 0
         for same, lines in groupby(self._alike):
             end = at + sum(1 for _ in lines)
@@ -160,56 +162,60 @@ class _InPlace(difflib.SequenceMatcher[str]):
         return made
 
 
-def _all_pairs(text: str) -> bool:
+def _is_all_crlf(text: str) -> bool:
     return text.count("\r\n") == text.count("\n")
 
 
-def _head(name: str) -> list[str]:
+def _format_header(name: str) -> list[str]:
     return [f"--- {name}", f"+++ {name}"]
 
 
-def _range(at: int, count: int) -> str:
+def _format_range(at: int, count: int) -> str:
     return f"{at + 1 if count else at},{count}"
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """The lines without their ends; a carriage return is shown, and so is that the last line has no end."""
     shown = text.replace("\r", "␍").split("\n")
     last = shown.pop()
     return [*shown, f"{last}\n\\ No newline at end of file"] if last else shown
 
 
-def _lines_behind(text: str, at: int) -> int:
+def _find_context_end(text: str, at: int) -> int:
     """Where the few lines end that are shown behind a changed stretch, which ends with a line at `at`."""
     for _ in range(CONTEXT):
         at = text.find("\n", at) + 1 or len(text)
     return at
 
 
-def _kept(lines: list[str], left_out: int) -> str:
+def _shorten_for_result(lines: list[str], left_out: int) -> str:
     shown: list[str] = []
     size = 0
     for line in lines:
-        size += min(len(line), LINE) + 1
+        size += min(len(line), MAX_DIFF_LINE) + 1
         if len(shown) >= MAX_LINES or size > MAX_LETTERS:
             left_out += len(lines) - len(shown)
             break
-        shown.append(line if len(line) <= LINE else f"{line[:LINE]} … [{len(line) - LINE} characters more]")
+        shown.append(
+            line
+            if len(line) <= MAX_DIFF_LINE
+            else f"{line[:MAX_DIFF_LINE]} … [{len(line) - MAX_DIFF_LINE} characters more]"
+        )
     if left_out:
         shown.append(f"… [{left_out} lines of this diff are not shown]")
     return "\n".join(shown)
 
 
-def _with_both_ends(lines: list[str]) -> str:
+def _shorten_middle(lines: list[str]) -> str:
     text = "\n".join(lines)
-    left_out = len(text) - ASKED_LETTERS
-    half = ASKED_LETTERS // 2
+    left_out = len(text) - MAX_ASKED_LETTERS
+    half = MAX_ASKED_LETTERS // 2
     return (
         f"{text[:half]}\n… [{left_out} characters of this diff are not shown]\n{text[-half:]}" if left_out > 0 else text
     )
 
 
-def _common(a: str, b: str) -> int:
+def _common_prefix_length(a: str, b: str) -> int:
     """How many characters two texts begin with alike."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
@@ -223,6 +229,6 @@ def _common(a: str, b: str) -> int:
     return low
 
 
-def name_of(path: str) -> str:
+def format_diff_name(path: str) -> str:
     """A path for a diff's head, on one line."""
     return os.fsencode(path).decode("utf-8", "replace").replace("\n", "␊")

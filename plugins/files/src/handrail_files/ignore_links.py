@@ -14,22 +14,22 @@ from pathlib import Path
 import anyio.to_thread
 
 from handrail import Downstream, ToolContext
-from handrail.sandboxing.toolchains import named_folders
-from handrail_files.permitted import Permitted
+from handrail.sandbox.toolchains import resolve_named_folders
+from handrail_files.read_permission import ReadPermission
 
 IGNORE_FILES = frozenset((".gitignore", ".ignore", ".rgignore"))
 # Seconds that a look through all folders may take.
-LOOK_S = 5.0
+LOOK_TIMEOUT_S = 5.0
 
 
-async def check_ignore_links(folder: Path, context: ToolContext, permitted: Permitted) -> None:
+async def check_ignore_links(folder: Path, context: ToolContext, permitted: ReadPermission) -> None:
     """Raise `Downstream` if an ignore file for a search of the folder is a link to a file that may not be read without a question.
 
     Looked at are those that sandboxed commands can have made.
     """
-    roots = _written_roots(context)
+    roots = _list_written_roots(context)
     # Not abandoned when the call is cancelled: it takes no longer than this.
-    for link in await anyio.to_thread.run_sync(_found, folder, roots, time.monotonic() + LOOK_S):
+    for link in await anyio.to_thread.run_sync(_find_linked_files, folder, roots, time.monotonic() + LOOK_TIMEOUT_S):
         real = os.path.realpath(link)
         if os.path.exists(real) and not await permitted.is_open(real):
             raise Downstream(
@@ -38,15 +38,15 @@ async def check_ignore_links(folder: Path, context: ToolContext, permitted: Perm
             )
 
 
-def _written_roots(context: ToolContext) -> Sequence[Path]:
+def _list_written_roots(context: ToolContext) -> Sequence[Path]:
     session = context.session
     home = session.runtime.judging.home
-    opened = named_folders(session.settings.sandbox.writable, workspace=session.workspace, home=Path(home))
+    opened = resolve_named_folders(session.settings.sandbox.writable, workspace=session.workspace, home=Path(home))
     own = session.temporary
     return [Path(os.path.realpath(root)) for root in (*session.workspace, *opened, *((own,) if own else ()))]
 
 
-def _found(folder: Path, roots: Sequence[Path], until: float) -> list[str]:
+def _find_linked_files(folder: Path, roots: Sequence[Path], until: float) -> list[str]:
     """The linked ignore files in the roots that count for a search of the folder. `until`: the time (monotonic) by which it has to end."""
     if any(folder.is_relative_to(root) for root in roots):
         above = [parent for parent in folder.parents if any(parent.is_relative_to(root) for root in roots)]
@@ -55,11 +55,11 @@ def _found(folder: Path, roots: Sequence[Path], until: float) -> list[str]:
         above, starts = [], [root for root in roots if root.is_relative_to(folder)]
     found = [path for parent in above for name in IGNORE_FILES if os.path.islink(path := os.path.join(parent, name))]
     for start in starts:
-        found += _linked_below(str(start), until)
+        found += _walk_linked_files(str(start), until)
     return found
 
 
-def _linked_below(start: str, until: float) -> Iterator[str]:
+def _walk_linked_files(start: str, until: float) -> Iterator[str]:
     waiting = [start]
     while waiting:
         if time.monotonic() > until:

@@ -27,7 +27,7 @@ _MARKED = re.compile(rf"{_DOTS}|\bunchanged\b|\bomitted\b|\bas\s+before\b|\brema
 _LONGEST = 120
 
 
-def placeholder(new: str, *beside: str, limit: TimeLimit | None = None) -> tuple[int, str] | None:
+def find_placeholder(new: str, *beside: str, limit: TimeLimit | None = None) -> tuple[int, str] | None:
     """The first line of a new text that only says that something was left out: its number, from 1, and itself. Lines that occur in a text
     `beside` are meant as they are.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from handrail import ToolError
-from handrail.files import opened
+from handrail.fs import safe_open
 
 # A file system stamps with a clock that may be this much behind.
 COARSE_CLOCK_NS = 50_000_000
@@ -28,7 +28,7 @@ BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 class VerifiedResults:
     """The names below an open folder, as they were from a time (nanoseconds) on."""
 
-    folder: opened.Folder
+    folder: safe_open.OpenFolder
     began_ns: int
 
     def is_unchanged(self, name: str) -> bool:
@@ -66,13 +66,13 @@ class VerifiedResults:
         there = data.split(b"\n")
         return all(number <= len(there) and shown(there[number - 1]) == line for number, line in lines.items())
 
-    def _way(self, name: str, held: ExitStack) -> list[opened.Folder]:
+    def _way(self, name: str, held: ExitStack) -> list[safe_open.OpenFolder]:
         folders = [self.folder]
         for part in PurePath(name).parts[:-1]:
             folders.append(held.enter_context(folders[-1].folder(part)))
         return folders
 
-    def _settled(self, folder: opened.Folder) -> bool:
+    def _settled(self, folder: safe_open.OpenFolder) -> bool:
         if folder.fd is None:
             # Where there are no handles there is no sandbox, and no program that runs unasked.
             return True

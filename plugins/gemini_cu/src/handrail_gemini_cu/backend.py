@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from handrail import BackendContext, BackendUnavailable, Cost, Frame, NotFound, Plan, Turn, VisionBackend
 from handrail_gemini_cu.config import GeminiConfig
-from handrail_gemini_cu.functions import Called, Surface, actions_of
+from handrail_gemini_cu.functions import FunctionCall, ModelSurface, map_call
 
 if TYPE_CHECKING:
     import httpx
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handrail.config.settings import NetworkSettings
 
 # Refused for the moment only.
-RETRIED = [408, 429, 500, 502, 503, 504]
+RETRIED_STATUSES = [408, 429, 500, 502, 503, 504]
 LONGEST_PAUSE_S = 30.0
 MILLION = 1_000_000
 # Turns of the loop that they take, with some to spare.
@@ -33,15 +33,15 @@ VERSION = re.compile(r"(?:.*/)?gemini-(\d+)(?:\.(\d+))?(-.*)?")
 # Before it, only models that say so in their name use a computer, and from the next on there are other environments than a browser.
 FIRST, FIRST_OF_ALL_KINDS = (3, 0), (3, 5)
 # Models that do something else.
-OTHER_TRADES = re.compile(r"-(?:image|tts|live|audio|embedding|robotics|veo|imagen)(?:-|$)")
-KEEP = "set backends.gemini_computer_use.model to one that does, such as 'gemini-3.5-flash'"
+OTHER_MODEL_KINDS = re.compile(r"-(?:image|tts|live|audio|embedding|robotics|veo|imagen)(?:-|$)")
+MODEL_HINT = "set backends.gemini_computer_use.model to one that does, such as 'gemini-3.5-flash'"
 
-ROLES = {
+ROLE_PROMPTS = {
     "desktop": "You work on the desktop of a computer that runs {platform}.",
     "browser": "You work in a web browser on the desktop of a computer that runs {platform}.",
     "mobile": "You work on a phone whose screen shows on the desktop of a computer that runs {platform}.",
 }
-RULES = (
+RULES_PROMPT = (
     "Each response says what became of the action: an error means that it did not happen. Do not repeat what was refused."
     " When the task is done, or cannot be done, say so in words and call nothing."
 )
@@ -65,14 +65,14 @@ class GeminiComputerUse(VisionBackend):
     @classmethod
     def missing(cls) -> str | None:
         """Which package it lacks."""
-        absent = [name for name in ("google.genai", "PIL") if not _installed(name)]
+        absent = [name for name in ("google.genai", "PIL") if not _is_installed(name)]
         return f"it needs {', '.join(absent)}; handrail install handrail-gemini-cu brings them" if absent else None
 
     @classmethod
     def unfit(cls, config: BaseModel) -> str | None:
         """Whether the model is one that cannot do this, as far as its name tells."""
         assert isinstance(config, GeminiConfig)
-        return unsupported(config.model, config.environment)
+        return explain_unsupported(config.model, config.environment)
 
     async def open(self, context: BackendContext) -> None:
         """Make the client; nothing is sent."""
@@ -96,23 +96,23 @@ class GeminiComputerUse(VisionBackend):
 
     async def plan(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> Plan:
         """What Gemini wants done next. Words beside a call are its reasoning; words alone end the task."""
-        from handrail_gemini_cu.conversation import Reply, held_after
-        from handrail_gemini_cu.pictures import sent_size
+        from handrail_gemini_cu.conversation import ModelReply, compute_held_keys
+        from handrail_gemini_cu.frame_encoder import compute_sent_size
 
-        surface = Surface(frame, sent_size(frame, self.config.longest_side), self.config, sys.platform)
-        held = held_after(history, surface)
+        surface = ModelSurface(frame, compute_sent_size(frame, self.config.longest_side), self.config, sys.platform)
+        held = compute_held_keys(history, surface)
         contents = await anyio.to_thread.run_sync(self._contents, frame, instruction, tuple(history))
         candidate = await self._asked(contents)
-        content, calls = candidate.content, _calls(candidate)
-        text = _words(candidate)
+        content, calls = candidate.content, _list_calls(candidate)
+        text = _get_text(candidate)
         if not calls and not text:
             raise BackendUnavailable(
-                f"the model {self.config.model!r} answered nothing ({self._shown(_reason(candidate))})"
+                f"the model {self.config.model!r} answered nothing ({self._shown(_get_finish_reason(candidate))})"
             )
         assert content is not None
-        now = Surface(frame, surface.sent, self.config, sys.platform, held)
-        actions = [action for call in calls for action in actions_of(call, now)]
-        return Plan(tuple(actions), text, done=not calls, ref=Reply(content, calls))
+        now = ModelSurface(frame, surface.sent, self.config, sys.platform, held)
+        actions = [action for call in calls for action in map_call(call, now)]
+        return Plan(tuple(actions), text, done=not calls, ref=ModelReply(content, calls))
 
     async def _found_key(self, context: BackendContext) -> str:
         if (named := self.config.key) is not None:
@@ -132,11 +132,11 @@ class GeminiComputerUse(VisionBackend):
         import httpx
         from google.genai import Client, types
 
-        from handrail.vision.remote import transport
+        from handrail.vision.backend_server import create_transport
 
         settings = self.config
         http = httpx.AsyncClient(
-            transport=transport(settings.url, network=network), follow_redirects=False, trust_env=False
+            transport=create_transport(settings.url, network=network), follow_redirects=False, trust_env=False
         )
         client = Client(
             api_key=self._key,
@@ -150,7 +150,7 @@ class GeminiComputerUse(VisionBackend):
                     attempts=settings.attempts,
                     initial_delay=settings.pause,
                     max_delay=max(settings.pause, LONGEST_PAUSE_S),
-                    http_status_codes=RETRIED,
+                    http_status_codes=RETRIED_STATUSES,
                 ),
                 httpx_async_client=http,
             ),
@@ -158,14 +158,14 @@ class GeminiComputerUse(VisionBackend):
         return client, http
 
     def _contents(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> list[types.Content]:
-        from handrail_gemini_cu.conversation import Conversation
+        from handrail_gemini_cu.conversation import TaskConversation
 
         settings = self.config
-        return Conversation(
+        return TaskConversation(
             instruction,
             history,
             frame,
-            _picture(settings.longest_side),
+            _create_picture_maker(settings.longest_side),
             settings.entries,
             settings.pictures,
             browsing=settings.environment == "browser",
@@ -177,7 +177,7 @@ class GeminiComputerUse(VisionBackend):
 
         for _ in range(self.config.attempts):
             candidate = await self._once(contents)
-            if candidate.finish_reason is not types.FinishReason.MALFORMED_FUNCTION_CALL or _calls(candidate):
+            if candidate.finish_reason is not types.FinishReason.MALFORMED_FUNCTION_CALL or _list_calls(candidate):
                 return candidate
         raise BackendUnavailable(
             f"the model {self.config.model!r} wrote no valid call in {self.config.attempts} attempts"
@@ -214,9 +214,9 @@ class GeminiComputerUse(VisionBackend):
         return response.candidates[0]
 
     def _shown(self, said: str) -> str:
-        from handrail.vision.remote import shown
+        from handrail.vision.backend_server import clean_server_text
 
-        return shown(said, (self._key,))
+        return clean_server_text(said, (self._key,))
 
     def _refusal(self, exc: errors.APIError) -> str:
         """What the API said, and the cure where it is plain."""
@@ -227,7 +227,7 @@ class GeminiComputerUse(VisionBackend):
             return f"{told}; redirects are not followed: set backends.{self.name}.url to where the API is"
         if exc.code in (401, 403) or "API key" in message:
             return f"{told}; check the key in {config.key or config.key_variable}"
-        return f"{told}; where this model does not use computers, {KEEP}" if exc.code in (400, 404) else told
+        return f"{told}; where this model does not use computers, {MODEL_HINT}" if exc.code in (400, 404) else told
 
     def _request(self) -> types.GenerateContentConfig:
         from google.genai import types
@@ -238,9 +238,9 @@ class GeminiComputerUse(VisionBackend):
             excluded_predefined_functions=list(settings.excluded) or None,
             enable_prompt_injection_detection=settings.injection_check or None,
         )
-        role = ROLES[settings.environment].format(platform=sys.platform)
+        role = ROLE_PROMPTS[settings.environment].format(platform=sys.platform)
         return types.GenerateContentConfig(
-            system_instruction=f"{role} {RULES}",
+            system_instruction=f"{role} {RULES_PROMPT}",
             tools=[types.Tool(computer_use=computer)],
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
@@ -255,57 +255,58 @@ class GeminiComputerUse(VisionBackend):
         self.cost += Cost(read, written, dollars)
 
 
-def unsupported(model: str, environment: str) -> str | None:
+def explain_unsupported(model: str, environment: str) -> str | None:
     """Why a model cannot plan in an environment, by the generation that its name tells; None for a name that tells nothing."""
     found = VERSION.fullmatch(model)
     if found is None:
         other = re.fullmatch(r"(?:models/)?(?:gemma|imagen|veo|text-embedding|embedding|learnlm)\b.*", model)
-        return f"the model {model!r} does not use computers; {KEEP}" if other else None
+        return f"the model {model!r} does not use computers; {MODEL_HINT}" if other else None
     generation, kind = (int(found[1]), int(found[2] or 0)), found[3] or ""
-    if OTHER_TRADES.search(kind) or (generation < FIRST and "computer-use" not in kind):
-        return f"the model {model!r} does not use computers; {KEEP}"
+    if OTHER_MODEL_KINDS.search(kind) or (generation < FIRST and "computer-use" not in kind):
+        return f"the model {model!r} does not use computers; {MODEL_HINT}"
     if generation < FIRST_OF_ALL_KINDS and environment != "browser":
-        return f"the model {model!r} works in a browser only; {KEEP}, or backends.gemini_computer_use.environment to 'browser'"
+        return f"the model {model!r} works in a browser only; {MODEL_HINT}, or backends.gemini_computer_use.environment to 'browser'"
     return None
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
 
 
-def _picture(longest: int) -> Callable[[Frame], types.FunctionResponsePart]:
+def _create_picture_maker(longest: int) -> Callable[[Frame], types.FunctionResponsePart]:
     """Makes parts of frames, each once."""
     from google.genai import types
 
-    from handrail_gemini_cu.pictures import png
+    from handrail_gemini_cu.frame_encoder import encode_png
 
     made: dict[int, types.FunctionResponsePart] = {}
 
     def picture(frame: Frame) -> types.FunctionResponsePart:
         if id(frame) not in made:
-            blob = types.FunctionResponseBlob(mime_type="image/png", data=png(frame, longest))
+            blob = types.FunctionResponseBlob(mime_type="image/png", data=encode_png(frame, longest))
             made[id(frame)] = types.FunctionResponsePart(inline_data=blob)
         return made[id(frame)]
 
     return picture
 
 
-def _calls(candidate: types.Candidate) -> tuple[Called, ...]:
+def _list_calls(candidate: types.Candidate) -> tuple[FunctionCall, ...]:
     parts = (candidate.content.parts if candidate.content else None) or []
     asked = [part.function_call for part in parts if part.function_call is not None]
     return tuple(
-        Called(str(number), call.name or "", call.args or {}, call.id) for number, call in enumerate(asked, start=1)
+        FunctionCall(str(number), call.name or "", call.args or {}, call.id)
+        for number, call in enumerate(asked, start=1)
     )
 
 
-def _words(candidate: types.Candidate) -> str:
+def _get_text(candidate: types.Candidate) -> str:
     """What it said, without its thoughts."""
     parts = (candidate.content.parts if candidate.content else None) or []
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
 
 
-def _reason(candidate: types.Candidate) -> str:
+def _get_finish_reason(candidate: types.Candidate) -> str:
     return candidate.finish_reason.value if candidate.finish_reason is not None else "no reason is given"

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from handrail.words import nearest
+from handrail.text import format_suggestion
 from handrail_gemini_cu.functions import FUNCTIONS, Environment
 
 
-def _known_function(name: str) -> str:
+def _check_function_name(name: str) -> str:
     if name not in FUNCTIONS:
-        raise ValueError(f"there is no function {name!r}{nearest(name, FUNCTIONS)}")
+        raise ValueError(f"there is no function {name!r}{format_suggestion(name, FUNCTIONS)}")
     return name
 
 
@@ -36,7 +36,7 @@ class GeminiConfig(BaseModel):
         min_length=1,
         description="The environment variable that has the key where key is unset.",
     )
-    excluded: tuple[Annotated[str, AfterValidator(_known_function)], ...] = Field(
+    excluded: tuple[Annotated[str, AfterValidator(_check_function_name)], ...] = Field(
         default=(), description="Functions of the model that it shall not have, such as open_app."
     )
     injection_check: bool = Field(

@@ -8,34 +8,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from handrail import Frame, PlannedAction, ToolResult, Turn
-from handrail.results.values import BASE64
-from handrail_gemini_cu.functions import Called, Held, Surface, actions_of, needs_yes
+from handrail.api.result import BASE64_KEYS
+from handrail_gemini_cu.functions import FunctionCall, HeldKeys, ModelSurface, is_approval_needed, map_call
 
 if TYPE_CHECKING:
     from google.genai import types
 
 # Characters of a result that the model is told.
-TOLD = 4_000
+MAX_RESULT_TEXT = 4_000
 # What a result holds that the model does not need: it is told whether it worked, and sees the screen.
-LEFT_OUT = BASE64 | {"status", "error", "voice_message", "duration_ms", "media", "observation_id", "sources"}
-NOT_TRIED = "it was not tried, because what came before it in the same turn did not work"
+OMITTED_KEYS = BASE64_KEYS | {"status", "error", "voice_message", "duration_ms", "media", "observation_id", "sources"}
+NOT_TRIED_NOTE = "it was not tried, because what came before it in the same turn did not work"
 
-Picture = Callable[[Frame], "types.FunctionResponsePart"]
+PictureMaker = Callable[[Frame], "types.FunctionResponsePart"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """What the model said: its own content, which it wants back as it was (signatures of thoughts among it), and the calls in it."""
 
     content: types.Content
-    calls: tuple[Called, ...]
+    calls: tuple[FunctionCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What came of one call: the actions it meant that were planned, and the results of those that were tried."""
 
-    call: Called
+    call: FunctionCall
     actions: tuple[PlannedAction, ...]
     results: tuple[ToolResult, ...]
 
@@ -51,19 +51,19 @@ class Outcome:
     def approved(self) -> bool:
         """Whether a person said yes to what the model's safety check asked."""
         return (
-            needs_yes(self.call)
+            is_approval_needed(self.call)
             and bool(self.results)
             and self.results[0].status != "denied"
             and not self.actions[0].problem
         )
 
 
-def outcomes(turn: Turn) -> list[Outcome]:
+def list_outcomes(turn: Turn) -> list[CallOutcome]:
     """What came of each call of a turn of this backend's."""
-    reply: Reply = turn.plan.ref
+    reply: ModelReply = turn.plan.ref
     tried = list(zip(turn.plan.actions, turn.results, strict=False))
     return [
-        Outcome(
+        CallOutcome(
             call,
             tuple(action for action in turn.plan.actions if action.id == call.id),
             tuple(result for action, result in tried if action.id == call.id),
@@ -72,30 +72,30 @@ def outcomes(turn: Turn) -> list[Outcome]:
     ]
 
 
-def ours(turn: Turn) -> bool:
+def is_own_turn(turn: Turn) -> bool:
     """Whether the turn was planned by this backend."""
-    return isinstance(turn.plan.ref, Reply)
+    return isinstance(turn.plan.ref, ModelReply)
 
 
-def held_after(history: Sequence[Turn], surface: Surface) -> Held:
+def compute_held_keys(history: Sequence[Turn], surface: ModelSurface) -> HeldKeys:
     """The keys that the model holds down by now: what it asked for is gone through once more."""
-    held = Held()
-    again = Surface(surface.frame, surface.sent, surface.settings, surface.platform, held)
-    for turn in filter(ours, history):
-        for outcome in outcomes(turn):
+    held = HeldKeys()
+    again = ModelSurface(surface.frame, surface.sent, surface.settings, surface.platform, held)
+    for turn in filter(is_own_turn, history):
+        for outcome in list_outcomes(turn):
             if not outcome.skipped:
-                actions_of(outcome.call, again)
+                map_call(outcome.call, again)
     return held
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class TaskConversation:
     """One task as the model is told it. `picture` makes a part of a frame; `browsing`: the screen shows the session's browser."""
 
     instruction: str
     history: Sequence[Turn]
     frame: Frame
-    picture: Picture
+    picture: PictureMaker
     entries: int
     pictures: int
     browsing: bool
@@ -131,31 +131,35 @@ class Conversation:
     def _turn(self, turn: Turn, shown: set[int], url: str, *, last: bool) -> list[types.Content]:
         from google.genai import types
 
-        if ours(turn):
+        if is_own_turn(turn):
             said = turn.plan.ref.content
-            parts = [self._answer(outcome, turn, shown, url) for outcome in outcomes(turn)]
+            parts = [self._answer(outcome, turn, shown, url) for outcome in list_outcomes(turn)]
         else:
             said = types.Content(
                 role="model", parts=[types.Part(text=turn.plan.text or "(another model planned this)")]
             )
-            parts = [types.Part(text=json.dumps([_told(result) for result in turn.results], default=str)[:TOLD])]
+            parts = [
+                types.Part(
+                    text=json.dumps([_format_result(result) for result in turn.results], default=str)[:MAX_RESULT_TEXT]
+                )
+            ]
         if turn.note:
             parts.append(types.Part(text=turn.note))
         if last and not any(frame is self.frame for frame in (*turn.frames.values(), turn.frame)):
             parts += [types.Part(text="This is the screen now."), self._plain(self.frame)]
         return [said, types.Content(role="user", parts=parts or [types.Part(text="Go on.")])]
 
-    def _answer(self, outcome: Outcome, turn: Turn, shown: set[int], url: str) -> types.Part:
+    def _answer(self, outcome: CallOutcome, turn: Turn, shown: set[int], url: str) -> types.Part:
         """The response to one call; each has the address of the page, and a picture as long as it is among the newest."""
         from google.genai import types
 
         response: dict[str, Any] = {"url": turn.urls.get(outcome.call.id, url) if self.browsing else url}
         if outcome.skipped:
-            response["error"] = NOT_TRIED
+            response["error"] = NOT_TRIED_NOTE
         elif (failed := outcome.failed) is not None:
             response |= {"error": failed["error"]["message"], "code": failed["error"]["code"]}
         elif outcome.results:
-            response |= _told(outcome.results[-1])
+            response |= _format_result(outcome.results[-1])
         if outcome.approved:
             response["safety_acknowledgement"] = "true"
         frame = turn.frames.get(outcome.call.id, turn.frame)
@@ -183,10 +187,10 @@ class Conversation:
         return types.Part(inline_data=types.Blob(mime_type=blob.mime_type, data=blob.data))
 
 
-def _told(result: ToolResult) -> Mapping[str, Any]:
+def _format_result(result: ToolResult) -> Mapping[str, Any]:
     """A result as the model is told it: no pictures, and not at any length."""
-    told = {key: value for key, value in result.wire().items() if key not in LEFT_OUT}
+    told = {key: value for key, value in result.wire().items() if key not in OMITTED_KEYS}
     if "error" in result:
         told["error"] = result["error"]["message"]
     text = json.dumps(told, ensure_ascii=False, default=str)
-    return told if len(text) <= TOLD else {"output": f"{text[:TOLD]}…"}
+    return told if len(text) <= MAX_RESULT_TEXT else {"output": f"{text[:MAX_RESULT_TEXT]}…"}

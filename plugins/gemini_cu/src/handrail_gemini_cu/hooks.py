@@ -8,15 +8,15 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Evaluator, Service, ServiceContext, Tool, VisionBackend
-    from handrail_gemini_cu.carrying import Tasks
     from handrail_gemini_cu.config import ComputerUseConfig
+    from handrail_gemini_cu.task_runner import SessionTasks
 
 
-async def open_tasks(context: ServiceContext) -> Tasks:
+async def open_tasks(context: ServiceContext) -> SessionTasks:
     """What a session has not finished."""
-    from handrail_gemini_cu.carrying import Tasks
+    from handrail_gemini_cu.task_runner import SessionTasks
 
-    return Tasks()
+    return SessionTasks()
 
 
 @hookimpl
@@ -38,7 +38,7 @@ def handrail_register_tools() -> list[Tool]:
 @hookimpl
 def handrail_register_evaluators() -> list[Evaluator]:
     """Who keeps planning models from certain keys."""
-    from handrail_gemini_cu.keys import BlockedKeys
+    from handrail_gemini_cu.blocked_keys import BlockedKeys
 
     return [BlockedKeys()]
 

@@ -8,19 +8,19 @@ from pydantic import Field
 
 from handrail import Read, ToolContext, Write, tool
 
-NAME: Final = "execute_computer_use"
+TOOL_NAME: Final = "execute_computer_use"
 # The settings say how long a call may take; this is for what is stuck.
-STUCK_S = 3_600.0
+CALL_TIMEOUT_S = 3_600.0
 
 
 @tool(
-    name=NAME,
+    name=TOOL_NAME,
     layer="core",
     title="Use the computer",
     effects=[Read("screen"), Write("desktop")],
     requires={"plan_actions"},
     exclusive="desktop",
-    timeout=STUCK_S,
+    timeout=CALL_TIMEOUT_S,
 )
 async def execute_computer_use(
     instruction: Annotated[
@@ -35,6 +35,6 @@ async def execute_computer_use(
     Returns actions_taken with each one's result, and description: what the model says of the outcome. At most 15 steps: when it is not finished, or
     waits for a person's yes (confirmation_request), call again with the same instruction and it goes on.
     """
-    from handrail_gemini_cu.carrying import carry_out, planned
+    from handrail_gemini_cu.task_runner import plan_actions, run_instruction
 
-    return await (planned(instruction, context) if plan_only else carry_out(instruction, context))
+    return await (plan_actions(instruction, context) if plan_only else run_instruction(instruction, context))

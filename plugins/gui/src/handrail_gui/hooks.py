@@ -13,55 +13,61 @@ if TYPE_CHECKING:
     import click
 
     from handrail import Finding, Service, ServiceContext, Session, Tool
-    from handrail.desktops.worker import Worker
-    from handrail_gui.clipboards import HandsClipboard
-    from handrail_gui.config import GuiConfig
-    from handrail_gui.device import Device
-    from handrail_gui.focusing import Focusing
-    from handrail_gui.held import HeldInput
-    from handrail_gui.lending import Lent
-    from handrail_gui.native.hands import NativeHands
-    from handrail_gui.native.screen import NativeScreen
-    from handrail_gui.native.system import System
+    from handrail.desktop.thread_worker import ThreadWorker
+    from handrail_gui.act.focus_restore import FocusRestorer
+    from handrail_gui.act.held_buttons import HeldButtons
+    from handrail_gui.act.keyboard_target import KeyboardTargetTracker
+    from handrail_gui.platforms.config import GuiConfig
+    from handrail_gui.platforms.driver_clipboard import DriverClipboard
+    from handrail_gui.platforms.native.input_driver import NativeInputDriver
+    from handrail_gui.platforms.native.screen import NativeScreen
+    from handrail_gui.platforms.protocol import NativeSystem
+    from handrail_gui.platforms.wayland import WaylandClipboard
+    from handrail_gui.platforms.x11.connection import X11Connection
+    from handrail_gui.platforms.x11.device import DesktopDevice
+    from handrail_gui.platforms.x11.input_driver import X11InputDriver
+    from handrail_gui.platforms.x11.screen import X11Screen
     from handrail_gui.private.service import LocalDesktops
-    from handrail_gui.wayland import WaylandClipboard
-    from handrail_gui.x11.connection import Connection
-    from handrail_gui.x11.hands import X11Hands
-    from handrail_gui.x11.screen import X11Screen
 
 
 # Where a desktop is worked by the platform's own calls, and not by an X server's protocol.
-NATIVE = frozenset(("win32", "darwin"))
+NATIVE_PLATFORMS = frozenset(("win32", "darwin"))
 
 
-def _not_here() -> str | None:
+def _explain_unavailability() -> str | None:
     if sys.platform == "linux":
-        from handrail_gui.x11.client_check import overwritten_client
+        from handrail_gui.platforms.x11.client_check import find_overwritten_client
 
-        return overwritten_client()
+        return find_overwritten_client()
     return (
         None
-        if sys.platform in NATIVE
+        if sys.platform in NATIVE_PLATFORMS
         else f"desktops are worked on Linux with X11, Windows and macOS, and this is {sys.platform}"
     )
 
 
-def _not_x11() -> str | None:
+def _explain_missing_x11() -> str | None:
     return (
-        _not_here() if sys.platform == "linux" else f"this is done on Linux with X11 only, and this is {sys.platform}"
+        _explain_unavailability()
+        if sys.platform == "linux"
+        else f"this is done on Linux with X11 only, and this is {sys.platform}"
     )
 
 
-def _not_native() -> str | None:
-    return None if sys.platform in NATIVE else f"this is done on Windows and macOS only, and this is {sys.platform}"
+def _explain_not_native() -> str | None:
+    return (
+        None
+        if sys.platform in NATIVE_PLATFORMS
+        else f"this is done on Windows and macOS only, and this is {sys.platform}"
+    )
 
 
-def _no_desktop() -> str | None:
-    if sys.platform in NATIVE:
+def _explain_missing_desktops() -> str | None:
+    if sys.platform in NATIVE_PLATFORMS:
         return None
-    from handrail_gui.private.client import missing
+    from handrail_gui.private.supervisor_client import describe_missing_programs
 
-    return _not_here() or missing()
+    return _explain_unavailability() or describe_missing_programs()
 
 
 async def open_desktops(context: ServiceContext) -> LocalDesktops:
@@ -71,114 +77,114 @@ async def open_desktops(context: ServiceContext) -> LocalDesktops:
     return await open_desktops(context)
 
 
-async def open_x11(context: ServiceContext) -> Connection:
+async def open_x11(context: ServiceContext) -> X11Connection:
     """The X connection of one desktop, shared by everything that works it."""
     from handrail import DesktopError
-    from handrail_gui.wayland import CLOSED, CURE, is_wayland
-    from handrail_gui.x11.connection import Connection
+    from handrail_gui.platforms.wayland import WAYLAND_LIMITATION, X11_HINT, is_wayland
+    from handrail_gui.platforms.x11.connection import X11Connection
 
     if is_wayland(context.desktop):
-        raise DesktopError(f"this is {CLOSED}", hint=CURE)
+        raise DesktopError(f"this is {WAYLAND_LIMITATION}", hint=X11_HINT)
     if context.desktop.display is None:
         raise DesktopError(
             f"the desktop {context.desktop.name!r} has no screen (DISPLAY is not set)",
             hint='use a private one: --desktop private, or desktop = "private" in the configuration',
         )
-    return await Connection.open(context.desktop.display)
+    return await X11Connection.open(context.desktop.display)
 
 
-async def open_system(context: ServiceContext) -> Worker[System]:
+async def open_system(context: ServiceContext) -> ThreadWorker[NativeSystem]:
     """The thread that works the person's own desktop by the platform's calls."""
-    from handrail_gui.native.opening import open_system
+    from handrail_gui.platforms.native.platform_factory import open_system
 
     return await open_system(context)
 
 
 async def open_screen(context: ServiceContext) -> X11Screen | NativeScreen:
     """Pictures, monitors and windows of one desktop."""
-    if sys.platform in NATIVE:
-        from handrail_gui.native.screen import open_screen as natively
+    if sys.platform in NATIVE_PLATFORMS:
+        from handrail_gui.platforms.native.screen import open_screen as natively
 
         return await natively(context)
-    from handrail_gui.x11.screen import open_screen
+    from handrail_gui.platforms.x11.screen import open_screen
 
     return await open_screen(context)
 
 
-async def open_hands(context: ServiceContext) -> X11Hands | NativeHands:
+async def open_input_driver(context: ServiceContext) -> X11InputDriver | NativeInputDriver:
     """Pointer, keyboard, windows and clipboard of one desktop."""
-    if sys.platform in NATIVE:
-        from handrail_gui.native.hands import open_hands as natively
+    if sys.platform in NATIVE_PLATFORMS:
+        from handrail_gui.platforms.native.input_driver import open_input_driver as natively
 
         return await natively(context)
-    from handrail_gui.x11.hands import open_hands
+    from handrail_gui.platforms.x11.input_driver import open_input_driver
 
-    return await open_hands(context)
+    return await open_input_driver(context)
 
 
-async def open_device(context: ServiceContext) -> Device:
+async def open_device(context: ServiceContext) -> DesktopDevice:
     """The lock of one desktop, and keeping it awake."""
-    from handrail_gui.device import open_device
+    from handrail_gui.platforms.x11.device import open_device
 
     return await open_device(context)
 
 
-async def open_clipboard(context: ServiceContext) -> HandsClipboard | WaylandClipboard:
+async def open_clipboard(context: ServiceContext) -> DriverClipboard | WaylandClipboard:
     """The clipboard of one desktop: Wayland's, or the one that its hands hold."""
-    if sys.platform not in NATIVE:
-        from handrail_gui.wayland import WaylandClipboard, is_wayland
+    if sys.platform not in NATIVE_PLATFORMS:
+        from handrail_gui.platforms.wayland import WaylandClipboard, is_wayland
 
         if is_wayland(context.desktop):
             return WaylandClipboard({**context.environment, **context.desktop.environment})
-    from handrail_gui.clipboards import HandsClipboard
+    from handrail_gui.platforms.driver_clipboard import DriverClipboard
 
-    return HandsClipboard(await context.service("hands"))
+    return DriverClipboard(await context.service("hands"))
 
 
-async def examine_desktop(session: Session) -> Sequence[Finding]:
+async def diagnose_desktop(session: Session) -> Sequence[Finding]:
     """What a Wayland session or macOS lets a program do."""
     if sys.platform == "darwin":
-        from handrail_gui.macos.frameworks import frameworks
-        from handrail_gui.macos.permissions import findings
+        from handrail_gui.platforms.macos.frameworks import load_frameworks
+        from handrail_gui.platforms.macos.permissions import list_permission_findings
 
-        return findings(frameworks())
-    if sys.platform in NATIVE:
+        return list_permission_findings(load_frameworks())
+    if sys.platform in NATIVE_PLATFORMS:
         return ()
-    from handrail_gui.wayland import examine
+    from handrail_gui.platforms.wayland import diagnose_session
 
-    return await examine(session)
+    return await diagnose_session(session)
 
 
-async def open_held(context: ServiceContext) -> HeldInput:
+async def open_held_buttons(context: ServiceContext) -> HeldButtons:
     """The mouse buttons that one session holds down."""
-    from handrail_gui.held import open_held
+    from handrail_gui.act.held_buttons import open_held_buttons
 
-    return await open_held(context)
+    return await open_held_buttons(context)
 
 
-async def open_lent(context: ServiceContext) -> Lent:
+async def open_focus_restorer(context: ServiceContext) -> FocusRestorer:
     """The focus and the pointer that one session has of a person's desktop."""
-    from handrail_gui.lending import open_lent
+    from handrail_gui.act.focus_restore import open_focus_restorer
 
-    return await open_lent(context)
+    return await open_focus_restorer(context)
 
 
-async def open_focusing(context: ServiceContext) -> Focusing:
+async def open_keyboard_target(context: ServiceContext) -> KeyboardTargetTracker:
     """The terminals of the desktop as one session knows them."""
-    from handrail_gui.focusing import open_focusing
+    from handrail_gui.act.keyboard_target import open_keyboard_target
 
-    return await open_focusing(context)
+    return await open_keyboard_target(context)
 
 
 @hookimpl
 def handrail_register_tools() -> list[Tool]:
     """The tools that see and act, and those for windows and clipboard."""
-    from handrail_gui import control_tools, tools, window_tools
+    from handrail_gui.tools import control_tools, screen_tools, window_tools
 
     return [
-        tools.observe_screen,
-        tools.execute_gui,
-        tools.maximize_active_window,
+        screen_tools.observe_screen,
+        screen_tools.execute_gui,
+        screen_tools.maximize_active_window,
         window_tools.window_list,
         window_tools.window_focus,
         window_tools.window_close,
@@ -196,23 +202,23 @@ def handrail_register_services() -> list[Service]:
     from handrail import Service
 
     return [
-        Service("desktops", open_desktops, "process", _no_desktop),
-        Service("x11", open_x11, "desktop", _not_x11),
-        Service("system", open_system, "desktop", _not_native),
-        Service("screen", open_screen, "desktop", _not_here),
-        Service("hands", open_hands, "desktop", _not_here),
-        Service("clipboard", open_clipboard, "desktop", _not_here, examine_desktop),
-        Service("device", open_device, "desktop", _not_x11),
-        Service("held_input", open_held, "session", _not_here),
-        Service("lent", open_lent, "session", _not_here),
-        Service("focus", open_focusing, "session", _not_here),
+        Service("desktops", open_desktops, "process", _explain_missing_desktops),
+        Service("x11", open_x11, "desktop", _explain_missing_x11),
+        Service("system", open_system, "desktop", _explain_not_native),
+        Service("screen", open_screen, "desktop", _explain_unavailability),
+        Service("hands", open_input_driver, "desktop", _explain_unavailability),
+        Service("clipboard", open_clipboard, "desktop", _explain_unavailability, diagnose_desktop),
+        Service("device", open_device, "desktop", _explain_missing_x11),
+        Service("held_input", open_held_buttons, "session", _explain_unavailability),
+        Service("lent", open_focus_restorer, "session", _explain_unavailability),
+        Service("focus", open_keyboard_target, "session", _explain_unavailability),
     ]
 
 
 @hookimpl
 def handrail_register_config() -> type[GuiConfig]:
     """`[plugins.gui]`."""
-    from handrail_gui.config import GuiConfig
+    from handrail_gui.platforms.config import GuiConfig
 
     return GuiConfig
 
@@ -220,7 +226,7 @@ def handrail_register_config() -> type[GuiConfig]:
 @hookimpl
 def handrail_register_commands() -> list[click.Command]:
     """`handrail desktop` and `handrail control`."""
-    from handrail_gui.commands import desktop
-    from handrail_gui.control_command import control
+    from handrail_gui.commands.control_command import control_desktop
+    from handrail_gui.commands.desktop_command import desktop_group
 
-    return [desktop, control]
+    return [desktop_group, control_desktop]

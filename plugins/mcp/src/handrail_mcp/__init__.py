@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from handrail_mcp.setup.entry import client_entry
+from handrail_mcp.setup.server_entry import client_entry
 
 __all__ = ["client_entry"]

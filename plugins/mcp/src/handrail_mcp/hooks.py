@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from handrail.hookspecs import hookimpl
+from handrail.api.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import click
 
     from handrail import Service, Toolset
-    from handrail.running.traces import Traces
+    from handrail.workers.external_traces import TraceProvider
 
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
     """`handrail serve` and `handrail mcp`"""
-    from handrail_mcp.client.command import command as mcp
-    from handrail_mcp.command import command as serve
+    from handrail_mcp.client.mcp_command import mcp_group as mcp
+    from handrail_mcp.serve_command import serve_command as serve
 
     return serve, mcp
 
@@ -40,8 +40,8 @@ def handrail_register_services() -> Iterable[Service]:
 
 
 @hookimpl
-def handrail_register_traces() -> Iterable[Traces]:
+def handrail_register_traces() -> Iterable[TraceProvider]:
     """The entries in the files of clients."""
-    from handrail_mcp.setup.command import traces
+    from handrail_mcp.setup.setup_commands import find_client_traces
 
-    return (traces,)
+    return (find_client_traces,)

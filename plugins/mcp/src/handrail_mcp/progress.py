@@ -5,15 +5,15 @@ from __future__ import annotations
 import anyio
 from mcp.server.session import ServerSession
 
-from handrail.watching.events import Output, Progress
+from handrail.api.events import Output, Progress
 
 # At most so many notifications a second: a person reads them.
 PER_SECOND = 10
-MESSAGE = 2_000
-WHOLE = 100.0
+MAX_PROGRESS_TEXT = 2_000
+TOTAL_PROGRESS = 100.0
 
 
-class Reporter:
+class ProgressReporter:
     """Turns the events of one call into progress notifications whose values only ever rise, no more than ten a second.
 
     Values are percent where the tool says how far it is. Output counts as a little progress; its newest text is the message.
@@ -32,10 +32,10 @@ class Reporter:
         """Take in an event; it is told with the next notification."""
         if isinstance(event, Output):
             self._rise(None)
-            self._message = (self._message + event.text)[-MESSAGE:]
+            self._message = (self._message + event.text)[-MAX_PROGRESS_TEXT:]
         else:
             self._rise(event.fraction)
-            self._message = event.message[:MESSAGE]
+            self._message = event.message[:MAX_PROGRESS_TEXT]
         self._news.set()
 
     async def run(self) -> None:
@@ -57,9 +57,9 @@ class Reporter:
             self._told = self._value
             self._news = anyio.Event()
             message, self._message = self._message, ""
-            total = WHOLE if self._known and self._value <= WHOLE else None
+            total = TOTAL_PROGRESS if self._known and self._value <= TOTAL_PROGRESS else None
             await self.client.report_progress(self._value, total, message or None)
 
     def _rise(self, fraction: float | None) -> None:
         self._known = self._known or fraction is not None
-        self._value = max(self._value + 0.001, WHOLE * (fraction or 0))
+        self._value = max(self._value + 0.001, TOTAL_PROGRESS * (fraction or 0))

@@ -16,22 +16,22 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from handrail import Memory, NotFound, Session, ToolUnavailable
+from handrail.api.result import TextSource
 from handrail.artifacts.store import Artifact
-from handrail.results.values import Source
-from handrail.untrusted.envelope import clean, envelope
+from handrail.sanitize.envelope import clean_text, wrap_untrusted
 
-ARTIFACTS = "handrail://artifacts/"
-MEMORY = "handrail://memory"
-PAGES = "{?page}"
-ADDRESS = re.compile(
+ARTIFACTS_URI = "handrail://artifacts/"
+MEMORY_URI = "handrail://memory"
+PAGE_TEMPLATE = "{?page}"
+RESOURCE_URI = re.compile(
     r"(?P<uri>handrail://(?:artifacts/(?P<id>[A-Za-z0-9_-]{1,64})|memory))(?:\?page=(?P<page>[0-9]{1,9}))?"
 )
 # The key in `_meta` that says which page it is, of how many, and where the next one is.
 PAGE_META = "handrail/page"
 # Bytes of one page.
-PAGE = 51_200
+PAGE_BYTES = 51_200
 # Resources of one listing.
-LISTED = 200
+MAX_LISTED = 200
 MIME_TYPES = {
     "text": "text/plain",
     "json": "application/json",
@@ -41,13 +41,13 @@ MIME_TYPES = {
     "yaml": "application/yaml",
     "csv": "text/csv",
 }
-BINARY = "application/octet-stream"
+BINARY_TYPE = "application/octet-stream"
 
-Request = ServerRequestContext[Any, Any]
+RequestContext = ServerRequestContext[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ResourcePage:
     """One page of bytes, and how many pages there are."""
 
     data: bytes
@@ -55,7 +55,7 @@ class Piece:
     pages: int
 
 
-class Resources:
+class SessionResources:
     """The resources of one session, and of no other."""
 
     def __init__(self, session: Session) -> None:
@@ -72,69 +72,73 @@ class Resources:
             return False
         return True
 
-    async def list(self, request: Request, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list(
+        self, request: RequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         """`resources/list`: so many at a time, oldest first."""
         cursor = params.cursor if params is not None else None
         if cursor is not None and not (cursor.isascii() and cursor.isdigit()):
             raise MCPError(types.INVALID_PARAMS, f"{cursor[:80]!r} is no cursor of this server")
         start = int(cursor or 0)
         found = list(self._all())
-        more = str(start + LISTED) if len(found) > start + LISTED else None
-        return types.ListResourcesResult(resources=found[start : start + LISTED], next_cursor=more)
+        more = str(start + MAX_LISTED) if len(found) > start + MAX_LISTED else None
+        return types.ListResourcesResult(resources=found[start : start + MAX_LISTED], next_cursor=more)
 
     async def templates(
-        self, request: Request, params: types.PaginatedRequestParams | None
+        self, request: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """`resources/templates/list`: how a page of an artifact is named."""
         template = types.ResourceTemplate(
             name="artifact",
-            uri_template=f"{ARTIFACTS}{{id}}{PAGES}",
-            description=f"A page ({PAGE:,} bytes) of a result that was too long to show, by its handle; pages count from 1.",
+            uri_template=f"{ARTIFACTS_URI}{{id}}{PAGE_TEMPLATE}",
+            description=f"A page ({PAGE_BYTES:,} bytes) of a result that was too long to show, by its handle; pages count from 1.",
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
-    async def read(self, request: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(self, request: RequestContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """`resources/read`: one page, the first unless the address says another."""
-        address = ADDRESS.fullmatch(str(params.uri))
+        address = RESOURCE_URI.fullmatch(str(params.uri))
         if address is None:
-            raise _unknown(str(params.uri))
+            raise _unknown_resource_error(str(params.uri))
         page = int(address["page"] or 1)
         if address["id"] is None:
             return await self._read_memory(address["uri"], page)
         artifact = next((held for held in self._session.artifacts if held.id == address["id"]), None)
         if artifact is None:
-            raise _unknown(address["uri"])
+            raise _unknown_resource_error(address["uri"])
         try:
-            piece = await anyio.to_thread.run_sync(_piece, artifact, page)
+            piece = await anyio.to_thread.run_sync(_read_page, artifact, page)
         except (NotFound, OSError) as exc:
             raise MCPError(types.INTERNAL_ERROR, f"the artifact {artifact.id!r} cannot be read any more") from exc
-        return _result(address["uri"], piece, _mime_type(artifact), artifact.source)
+        return _build_result(address["uri"], piece, _get_mime_type(artifact), artifact.source)
 
     async def _read_memory(self, uri: str, page: int) -> types.ReadResourceResult:
         try:
             memory: Memory = await self._session.service("memory")
         except ToolUnavailable as exc:
-            raise _unknown(uri) from exc
+            raise _unknown_resource_error(uri) from exc
         text = (await memory.text()).encode("utf-8", "replace")
-        pages = _pages(len(text))
-        _check(page, pages)
-        return _result(uri, Piece(_part(text, page), page, pages), "text/markdown", Source("memory"))
+        pages = _count_pages(len(text))
+        _check_page(page, pages)
+        return _build_result(
+            uri, ResourcePage(_slice_page(text, page), page, pages), "text/markdown", TextSource("memory")
+        )
 
     def _all(self) -> Iterator[types.Resource]:
         if self._remembers:
-            yield types.Resource(name="memory", title="Memory", uri=MEMORY, mime_type="text/markdown")
+            yield types.Resource(name="memory", title="Memory", uri=MEMORY_URI, mime_type="text/markdown")
         for artifact in self._session.artifacts:
             yield types.Resource(
                 name=artifact.id,
                 title=f"Artifact {artifact.id}",
                 description=f"What a tool gave: {artifact.kind}.",
-                uri=f"{ARTIFACTS}{artifact.id}",
-                mime_type=_mime_type(artifact),
-                size=_size(artifact),
+                uri=f"{ARTIFACTS_URI}{artifact.id}",
+                mime_type=_get_mime_type(artifact),
+                size=_get_size(artifact),
             )
 
 
-def _result(uri: str, piece: Piece, mime_type: str, source: Source | None) -> types.ReadResourceResult:
+def _build_result(uri: str, piece: ResourcePage, mime_type: str, source: TextSource | None) -> types.ReadResourceResult:
     """A page for the client. Text that nobody vouches for is cleaned and stands in an envelope, as that of results does."""
     told: dict[str, Any] = {"page": piece.page, "pages": piece.pages}
     if piece.page < piece.pages:
@@ -142,24 +146,24 @@ def _result(uri: str, piece: Piece, mime_type: str, source: Source | None) -> ty
     here = uri if piece.page == 1 else f"{uri}?page={piece.page}"
     meta: dict[str, Any] = {PAGE_META: told}
     contents: types.TextResourceContents | types.BlobResourceContents
-    if mime_type == BINARY:
+    if mime_type == BINARY_TYPE:
         blob = base64.b64encode(piece.data).decode("ascii")
         contents = types.BlobResourceContents(uri=here, mime_type=mime_type, blob=blob, _meta=meta)
     else:
         text = piece.data.decode("utf-8", "replace")
         if source is not None:
-            text = envelope(clean(text, foreign=source.origin is not None).text, source=source).text
+            text = wrap_untrusted(clean_text(text, foreign=source.origin is not None).text, source=source).text
         contents = types.TextResourceContents(uri=here, mime_type=mime_type, text=text, _meta=meta)
     return types.ReadResourceResult(contents=[contents])
 
 
-def _mime_type(artifact: Artifact) -> str:
+def _get_mime_type(artifact: Artifact) -> str:
     """By its kind, or the nearest one that its kind belongs to."""
     kinds = (getattr(cls, "kind", "") for cls in type(artifact).__mro__)
-    return next((MIME_TYPES[kind] for kind in kinds if kind in MIME_TYPES), BINARY)
+    return next((MIME_TYPES[kind] for kind in kinds if kind in MIME_TYPES), BINARY_TYPE)
 
 
-def _size(artifact: Artifact) -> int | None:
+def _get_size(artifact: Artifact) -> int | None:
     """Bytes; None when its file is gone."""
     try:
         return artifact.size
@@ -167,28 +171,28 @@ def _size(artifact: Artifact) -> int | None:
         return None
 
 
-def _piece(artifact: Artifact, page: int) -> Piece:
+def _read_page(artifact: Artifact, page: int) -> ResourcePage:
     """One page of a file, of which no more is read."""
     with artifact.open() as file:
-        pages = _pages(os.fstat(file.fileno()).st_size)
-        _check(page, pages)
-        file.seek((page - 1) * PAGE)
+        pages = _count_pages(os.fstat(file.fileno()).st_size)
+        _check_page(page, pages)
+        file.seek((page - 1) * PAGE_BYTES)
         # As far as its last character may reach.
-        data = file.read(PAGE + 3)
-    return Piece(_whole(data or b"", first=page == 1), page, pages)
+        data = file.read(PAGE_BYTES + 3)
+    return ResourcePage(_trim_to_characters(data or b"", first=page == 1), page, pages)
 
 
-def _part(text: bytes, page: int) -> bytes:
-    return _whole(text[(page - 1) * PAGE : page * PAGE + 3], first=page == 1)
+def _slice_page(text: bytes, page: int) -> bytes:
+    return _trim_to_characters(text[(page - 1) * PAGE_BYTES : page * PAGE_BYTES + 3], first=page == 1)
 
 
-def _whole(data: bytes, *, first: bool) -> bytes:
+def _trim_to_characters(data: bytes, *, first: bool) -> bytes:
     """A page from its first whole character to the end of its last one. Pages joined are the whole, whatever it holds."""
-    start = 0 if first else _ahead(data, 0)
-    return data[start : PAGE + _ahead(data, PAGE)]
+    start = 0 if first else _count_continuation_bytes(data, 0)
+    return data[start : PAGE_BYTES + _count_continuation_bytes(data, PAGE_BYTES)]
 
 
-def _ahead(data: bytes, at: int) -> int:
+def _count_continuation_bytes(data: bytes, at: int) -> int:
     """How many bytes from there on belong to a character that began before."""
     count = 0
     while count < 3 and at + count < len(data) and data[at + count] & 0xC0 == 0x80:
@@ -196,14 +200,14 @@ def _ahead(data: bytes, at: int) -> int:
     return count
 
 
-def _pages(size: int) -> int:
-    return max(1, math.ceil(size / PAGE))
+def _count_pages(size: int) -> int:
+    return max(1, math.ceil(size / PAGE_BYTES))
 
 
-def _check(page: int, pages: int) -> None:
+def _check_page(page: int, pages: int) -> None:
     if not 1 <= page <= pages:
         raise MCPError(types.INVALID_PARAMS, f"there is no page {page}; it has {pages}")
 
 
-def _unknown(uri: str) -> MCPError:
+def _unknown_resource_error(uri: str) -> MCPError:
     return MCPError(types.INVALID_PARAMS, f"this session holds no resource {uri[:200]!r}", data={"uri": uri[:200]})

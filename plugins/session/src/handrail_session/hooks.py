@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
     """`ask_user`, `write_todos`, `save_memory`, `recall_memory`, plan mode, `generate_plan`, `update_topic`."""
-    from handrail_session.asking import ask_user
-    from handrail_session.planning import enter_plan_mode, exit_plan_mode, generate_plan
-    from handrail_session.remembering import recall_memory, save_memory
+    from handrail_session.ask_user_tool import ask_user
+    from handrail_session.memory_tools import recall_memory, save_memory
+    from handrail_session.plan_mode import enter_plan_mode, exit_plan_mode, generate_plan
     from handrail_session.todos import write_todos
-    from handrail_session.topic import update_topic
+    from handrail_session.topic_tool import update_topic
 
     return [
         ask_user,
@@ -37,14 +37,14 @@ def handrail_register_tools() -> Iterable[Tool]:
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
     """`memory`: what is remembered beyond one session."""
-    from handrail_session.remembering import SERVICE
+    from handrail_session.memory_tools import MEMORY_SERVICE
 
-    return [SERVICE]
+    return [MEMORY_SERVICE]
 
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
     """`handrail memory`"""
-    from handrail_session.command import command
+    from handrail_session.memory_command import memory_group
 
-    return [command]
+    return [memory_group]

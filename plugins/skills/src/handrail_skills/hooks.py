@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import click
 
     from handrail import Service, ServiceContext, Session, Tool, Toolset
-    from handrail.plugins.services import Closable
+    from handrail.api.service import ClosableService
 
 
 class SkillTools:
@@ -20,17 +20,17 @@ class SkillTools:
 
     async def tools(self, session: Session) -> Iterable[Tool]:
         """As it is now."""
-        from handrail_skills.active import skills_of
-        from handrail_skills.using import TOOLS
+        from handrail_skills.session_skills import get_session_skills
+        from handrail_skills.skill_tools import SKILL_TOOLS
 
-        skills = await skills_of(session)
-        return [*TOOLS, *skills.tools()] if skills.any_enabled or skills.loaded else []
+        skills = await get_session_skills(session)
+        return [*SKILL_TOOLS, *skills.tools()] if skills.any_enabled or skills.loaded else []
 
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool | Toolset]:
     """`create_skill` and `edit_skill`, and while a skill is enabled `list_skills`, `load_skill` and what goes with them."""
-    from handrail_skills.writing import create_skill, edit_skill
+    from handrail_skills.write_tools import create_skill, edit_skill
 
     return [create_skill, edit_skill, SkillTools()]
 
@@ -46,18 +46,18 @@ def handrail_register_services() -> Iterable[Service]:
     """`skills`: what of them is enabled and loaded in a session."""
     from handrail import Service
 
-    return [Service("skills", _open, scope="session")]
+    return [Service("skills", _open_service, scope="session")]
 
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
     """`handrail skills`"""
-    from handrail_skills.command import command
+    from handrail_skills.skills_command import skills_group
 
-    return [command]
+    return [skills_group]
 
 
-async def _open(context: ServiceContext) -> Closable:
-    from handrail_skills.active import open_skills
+async def _open_service(context: ServiceContext) -> ClosableService:
+    from handrail_skills.session_skills import open_skills
 
     return await open_skills(context)

@@ -13,16 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from handrail_skills.document import FILE, MAX_BYTES, Document, SkillError, parse
+from handrail_skills.skill_document import MAX_DOCUMENT_BYTES, SKILL_FILE, SkillDocument, SkillError, parse_document
 
 if TYPE_CHECKING:
-    from handrail.records.plans import Plan
+    from handrail.plans.plan_file import ReplayPlan
 
-Origin = Literal["project", "user", "plugin"]
+SkillOrigin = Literal["project", "user", "plugin"]
 
 # Of one skill; what is larger is no set of instructions and helpers.
-MOST_FILES = 2_000
-MOST_BYTES = 32 * 2**20
+MAX_SKILL_FILES = 2_000
+MAX_SKILL_BYTES = 32 * 2**20
 WORKFLOWS, TOOLS, SCRIPTS = "workflows", "tools", "scripts"
 WORKFLOW_ENDINGS = (".yaml", ".yml")
 # What programs leave behind and is no part of it.
@@ -30,7 +30,7 @@ LEFTOVERS = frozenset(("__pycache__", ".git", ".DS_Store"))
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SkillFile:
     """What a file holds, and whether its owner may run it."""
 
     data: bytes
@@ -42,8 +42,8 @@ class Skill:
     """A skill that can be read. `of` is the plugin that brought it, or the project or person whose folder it is in."""
 
     folder: Path
-    document: Document
-    origin: Origin
+    document: SkillDocument
+    origin: SkillOrigin
     of: str
 
     @property
@@ -65,12 +65,12 @@ class Skill:
 
         Raises `SkillError` for one that leads out of it, is no file or has a control character in its path, and for too many.
         """
-        return tuple(sorted(_inside(self.folder)))
+        return tuple(sorted(_walk_files(self.folder)))
 
     @cached_property
-    def held(self) -> Mapping[str, Held]:
+    def held(self) -> Mapping[str, SkillFile]:
         """Its files as they were when they were first asked for: what is used is what the fingerprint stands for."""
-        return {file: _held(self.folder / file) for file in self.files}
+        return {file: _read_file(self.folder / file) for file in self.files}
 
     @property
     def workflows(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Skill:
     def resources(self) -> tuple[str, ...]:
         """What can be read and is nothing of the others."""
         others = {
-            FILE,
+            SKILL_FILE,
             *self.scripts,
             *self._in(TOOLS),
             *(f for f in self._in(WORKFLOWS) if f.endswith(WORKFLOW_ENDINGS)),
@@ -113,11 +113,11 @@ class Skill:
     def has_code(self) -> bool:
         return bool(self._in(TOOLS) or self.scripts)
 
-    def workflow(self, name: str) -> Plan:
+    def workflow(self, name: str) -> ReplayPlan:
         """One of its workflows; `ConfigError` says what is wrong with it."""
         for file in self._in(WORKFLOWS):
             if file in (f"{WORKFLOWS}/{name}{ending}" for ending in WORKFLOW_ENDINGS):
-                from handrail.records.plans import parse_plan
+                from handrail.plans.plan_file import parse_plan
 
                 return parse_plan(self.held[file].data, where=self.folder / file)
         known = ", ".join(self.workflows) or "none"
@@ -141,9 +141,9 @@ class Skill:
         return tuple(file for file in self.files if file.startswith(f"{folder}/"))
 
 
-def read_skill(folder: Path, origin: Origin, of: str) -> Skill:
+def read_skill(folder: Path, origin: SkillOrigin, of: str) -> Skill:
     """The skill in a folder; `SkillError` says what is wrong with it."""
-    document = parse(read(folder / FILE, MAX_BYTES + 1))
+    document = parse_document(read_limited(folder / SKILL_FILE, MAX_DOCUMENT_BYTES + 1))
     if document.frontmatter.name != folder.name:
         raise SkillError(
             f"the skill in {str(folder)!r} calls itself {document.frontmatter.name!r}",
@@ -152,12 +152,12 @@ def read_skill(folder: Path, origin: Origin, of: str) -> Skill:
     return Skill(folder, document, origin, of)
 
 
-def read(path: Path, most: int) -> bytes:
+def read_limited(path: Path, most: int) -> bytes:
     """At most so many bytes of an ordinary file. Neither a link nor a pipe is read; `SkillError` says why."""
-    return _held(path, most).data
+    return _read_file(path, most).data
 
 
-def _held(path: Path, most: int = MOST_BYTES) -> Held:
+def _read_file(path: Path, most: int = MAX_SKILL_BYTES) -> SkillFile:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
@@ -167,10 +167,10 @@ def _held(path: Path, most: int = MOST_BYTES) -> Held:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise SkillError(f"{str(path)!r} is no ordinary file")
-        return Held(file.read(most), bool(mode & stat.S_IXUSR))
+        return SkillFile(file.read(most), bool(mode & stat.S_IXUSR))
 
 
-def _inside(folder: Path) -> Iterator[str]:
+def _walk_files(folder: Path) -> Iterator[str]:
     count = size = 0
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in LEFTOVERS)
@@ -187,6 +187,8 @@ def _inside(folder: Path) -> Iterator[str]:
             if not stat.S_ISREG(found.st_mode):
                 raise SkillError(f"{shown!r} in the skill {folder.name!r} is no ordinary file", hint="put a copy there")
             count, size = count + 1, size + found.st_size
-            if count > MOST_FILES or size > MOST_BYTES:
-                raise SkillError(f"the skill {folder.name!r} has more than {MOST_FILES} files or {MOST_BYTES:,} bytes")
+            if count > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
+                raise SkillError(
+                    f"the skill {folder.name!r} has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES:,} bytes"
+                )
             yield shown

@@ -17,39 +17,41 @@ import anyio.to_thread
 from pydantic import Field
 
 from handrail import Downstream, Send, Stopped, TimedOut, Tool, ToolContext, Write, tool
-from handrail.files import opened
-from handrail.records.redaction import redact_text
-from handrail_system import parts
+from handrail.audit.redaction import redact_text
+from handrail.fs import safe_open
+from handrail_system import partial_downloads
 from handrail_system.config import SystemConfig
-from handrail_system.fetching import Fetched, Refused, fetch
+from handrail_system.resumable_fetch import DownloadRefused, FetchResult, fetch_into_part
 
 if TYPE_CHECKING:
-    from handrail.net.web import Web
+    from handrail.net.web_client import WebClient
 
 # Progress is told so often, in seconds.
-TOLD_EVERY_S = 0.2
+PROGRESS_INTERVAL_S = 0.2
 # Bytes after which what was written is brought to the disk, so that a cancellation is not kept waiting by all of it at the end.
-SETTLED = 64 * 1_048_576
+SYNC_BYTES = 64 * 1_048_576
 # Under this name, https://www.freedesktop.org/wiki/CommonExtendedAttributes/ keeps where a file came from.
-ORIGIN = "user.xdg.origin.url"
+ORIGIN_ATTRIBUTE = "user.xdg.origin.url"
 
 PROXY_VARIABLES = frozenset(("http_proxy", "https_proxy", "all_proxy"))
 
 # Makes the client of one call.
-OpenWeb = Callable[[ToolContext], "Web"]
+OpenWeb = Callable[[ToolContext], "WebClient"]
 
 
-def open_web(context: ToolContext) -> Web:
+def open_web(context: ToolContext) -> WebClient:
     """A client that reaches what the rail allows this session."""
-    from handrail.net.web import Limits, Web
+    from handrail.net.web_client import RequestLimits, WebClient
 
-    config = _config(context)
-    limits = Limits(size=config.download_max_bytes, seconds=config.download_timeout, silence=config.download_silence)
+    config = _get_config(context)
+    limits = RequestLimits(
+        size=config.download_max_bytes, seconds=config.download_timeout, silence=config.download_silence
+    )
     network = context.session.settings.network
-    return Web(allow_private=network.allow_private, proxy=network.proxy, limits=limits)
+    return WebClient(allow_private=network.allow_private, proxy=network.proxy, limits=limits)
 
 
-def download_tool(open_web: OpenWeb = open_web) -> Tool:
+def create_download_tool(open_web: OpenWeb = open_web) -> Tool:
     """`download_file` over the connections of `open_web`. No setting reaches that: only code can give another one, as tests do."""
 
     @tool(
@@ -75,47 +77,51 @@ def download_tool(open_web: OpenWeb = open_web) -> Tool:
         """
         target = context.judged_path(path, "write")
         try:
-            _check(target, path)
-            return await _downloaded(open_web(context), url, target, (sha256 or "").lower(), context)
+            _check_target(target, path)
+            return await _run_download(open_web(context), url, target, (sha256 or "").lower(), context)
         except OSError as exc:
             raise Downstream(f"{path!r} could not be downloaded: {exc.strerror or type(exc).__name__}") from exc
 
     return download_file
 
 
-async def _downloaded(client: Web, url: str, target: Path, wanted: str, context: ToolContext) -> Mapping[str, Any]:
+async def _run_download(
+    client: WebClient, url: str, target: Path, wanted: str, context: ToolContext
+) -> Mapping[str, Any]:
     async with client as web:
-        with parts.taken(context.cache / "downloads", f"{url}\n{target}") as part:
-            fetched = await _fetched(web, url, part, target, context)
+        with partial_downloads.open_part(context.cache / "downloads", f"{url}\n{target}") as part:
+            fetched = await _fetch_part(web, url, part, target, context)
             context.progress(1.0, "putting it in place")
-            digest, size = await _to_the_end(partial(_place, part, target, fetched.url, wanted))
+            digest, size = await _run_to_completion(partial(_move_into_place, part, target, fetched.url, wanted))
             part.forget()
-    return _result(target, size, digest, fetched)
+    return _build_result(target, size, digest, fetched)
 
 
-def _config(context: ToolContext) -> SystemConfig:
+def _get_config(context: ToolContext) -> SystemConfig:
     return cast("SystemConfig", context.config)
 
 
-def _check(target: Path, text: str) -> None:
+def _check_target(target: Path, text: str) -> None:
     """What can be known to fail is not begun."""
     if target.is_dir() or text.endswith("/"):
         raise Downstream(f"{text!r} is a folder", hint="give the file a name in it")
     if not target.parent.is_dir():
         raise Downstream(f"there is no folder {str(target.parent)!r} to put the file into", hint="make it first")
-    opened.check_arrival(target)
+    safe_open.check_new_file_allowed(target)
 
 
-async def _fetched(web: Web, url: str, part: parts.Part, target: Path, context: ToolContext) -> Fetched:
-    config = _config(context)
+async def _fetch_part(
+    web: WebClient, url: str, part: partial_downloads.PartFile, target: Path, context: ToolContext
+) -> FetchResult:
+    config = _get_config(context)
     ends = monotonic() + config.download_timeout
     try:
         with anyio.fail_after(config.download_timeout):
-            return await fetch(web, url, part, target, config, _teller(context))
-    except Refused:
+            return await fetch_into_part(web, url, part, target, config, _create_progress_reporter(context))
+    except DownloadRefused:
         raise
     except Downstream as exc:
-        if exc.hint is None and _proxy_left_out(context):
+        if exc.hint is None and _is_proxy_ignored(context):
             exc.hint = (
                 "the environment names a proxy, which counts only once a person has set network.proxy in config.toml"
             )
@@ -126,36 +132,38 @@ async def _fetched(web: Web, url: str, part: parts.Part, target: Path, context: 
         raise TimedOut(f"{redact_text(url)!r} took longer than {config.download_timeout:g} s") from exc
 
 
-def _proxy_left_out(context: ToolContext) -> bool:
+def _is_proxy_ignored(context: ToolContext) -> bool:
     named = any(name.lower() in PROXY_VARIABLES and value for name, value in context.host_environment.items())
     return named and context.session.settings.network.proxy is None
 
 
-def _teller(context: ToolContext) -> Callable[[int, int | None], None]:
+def _create_progress_reporter(context: ToolContext) -> Callable[[int, int | None], None]:
     told = 0.0
 
     def tell(size: int, total: int | None) -> None:
         nonlocal told
-        if monotonic() - told < TOLD_EVERY_S:
+        if monotonic() - told < PROGRESS_INTERVAL_S:
             return
         told = monotonic()
         fraction = min(size / total, 1.0) if total else None
-        context.progress(fraction, f"{_amount(size)} of {_amount(total)}" if total else _amount(size))
+        context.progress(fraction, f"{_format_size(size)} of {_format_size(total)}" if total else _format_size(size))
 
     return tell
 
 
-def _place(part: parts.Part, target: Path, url: str, wanted: str, stop: Event) -> tuple[str, int]:
+def _move_into_place(
+    part: partial_downloads.PartFile, target: Path, url: str, wanted: str, stop: Event
+) -> tuple[str, int]:
     """Put the whole file in its place; its checksum, which is that of what was written there, and its size."""
     digest, size = hashlib.sha256(), 0
-    with opened.arriving(target, attributes={ORIGIN: _plain(url).encode()}) as file:
+    with safe_open.open_new_file(target, attributes={ORIGIN_ATTRIBUTE: _strip_secrets(url).encode()}) as file:
         for block in part.blocks():
             if stop.is_set():
                 raise Stopped("the download was stopped before the file was in its place")
             digest.update(block)
             file.write(block)
             size += len(block)
-            if size % SETTLED == 0:
+            if size % SYNC_BYTES == 0:
                 file.settle()
         if wanted and digest.hexdigest() != wanted:
             part.begin(None)
@@ -167,7 +175,7 @@ def _place(part: parts.Part, target: Path, url: str, wanted: str, stop: Event) -
     return digest.hexdigest(), size
 
 
-async def _to_the_end(work: Callable[[Event], tuple[str, int]]) -> tuple[str, int]:
+async def _run_to_completion(work: Callable[[Event], tuple[str, int]]) -> tuple[str, int]:
     """What the work gives, done in a thread. When the call is stopped it is told so, and waited for: it is undone then, or done."""
     stop = Event()
     running = asyncio.ensure_future(anyio.to_thread.run_sync(work, stop))
@@ -180,19 +188,19 @@ async def _to_the_end(work: Callable[[Event], tuple[str, int]]) -> tuple[str, in
         return running.result()
 
 
-def _plain(url: str) -> str:
+def _strip_secrets(url: str) -> str:
     """The address without what may be secret in it."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _result(target: Path, size: int, digest: str, fetched: Fetched) -> Mapping[str, Any]:
+def _build_result(target: Path, size: int, digest: str, fetched: FetchResult) -> Mapping[str, Any]:
     result: dict[str, Any] = {
         "path": str(target),
         "size_bytes": size,
         "sha256": digest,
         "url": redact_text(fetched.url),
-        "voice_message": f"The download is complete: {_amount(size)}.",
+        "voice_message": f"The download is complete: {_format_size(size)}.",
     }
     if fetched.content_type is not None:
         result["content_type"] = fetched.content_type[:200]
@@ -203,11 +211,11 @@ def _result(target: Path, size: int, digest: str, fetched: Fetched) -> Mapping[s
     return result
 
 
-def _amount(size: int) -> str:
+def _format_size(size: int) -> str:
     for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
         if size >= unit:
             return f"{size / unit:.1f} {name}"
     return f"{size} bytes"
 
 
-download_file = download_tool()
+download_file = create_download_tool()

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from handrail.running.programs import START_FOLDER
+from handrail.workers.host_programs import START_FOLDER
 
 if TYPE_CHECKING:
-    from handrail.running.programs import HostPrograms
+    from handrail.workers.host_programs import HostPrograms
 
-PROGRAM = "nvidia-smi"
-QUERY = ("--query-gpu=name,memory.total,memory.used,driver_version", "--format=csv,noheader,nounits")
-DEADLINE_S = 3.0
+NVIDIA_PROGRAM = "nvidia-smi"
+NVIDIA_QUERY = ("--query-gpu=name,memory.total,memory.used,driver_version", "--format=csv,noheader,nounits")
+PROGRAM_TIMEOUT_S = 3.0
 MIB = 1_048_576
 
 # From https://pci-ids.ucw.cz, those that make graphics processors or stand in for them.
-MAKERS: Mapping[str, str] = {
+VENDOR_NAMES: Mapping[str, str] = {
     "0x1002": "AMD",
     "0x10de": "NVIDIA",
     "0x1234": "QEMU",
@@ -38,35 +38,35 @@ MAKERS: Mapping[str, str] = {
 }
 
 
-async def graphics(
-    programs: HostPrograms, *, root: Path = Path("/"), seconds: float = DEADLINE_S
+async def list_graphics(
+    programs: HostPrograms, *, root: Path = Path("/"), seconds: float = PROGRAM_TIMEOUT_S
 ) -> list[dict[str, Any]]:
     """Each graphics processor: name, and memory_bytes, memory_used_bytes and driver where they are known. A program has so many `seconds`."""
-    found = await _nvidia(programs, seconds)
+    found = await _query_nvidia(programs, seconds)
     # What the maker's program tells says more than the kernel's list.
-    others = [gpu for gpu in listed(root) if not (found and gpu["name"].startswith("NVIDIA"))]
+    others = [gpu for gpu in list_kernel_gpus(root) if not (found and gpu["name"].startswith("NVIDIA"))]
     return [*found, *others]
 
 
-async def _nvidia(programs: HostPrograms, seconds: float) -> list[dict[str, Any]]:
-    program = programs.find(PROGRAM)
+async def _query_nvidia(programs: HostPrograms, seconds: float) -> list[dict[str, Any]]:
+    program = programs.find(NVIDIA_PROGRAM)
     if program is None:
         return []
     with suppress(OSError, TimeoutError):
         with anyio.fail_after(seconds):
             done = await anyio.run_process(
-                [program, *QUERY],
+                [program, *NVIDIA_QUERY],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=programs.environment,
                 cwd=START_FOLDER,
                 check=False,
             )
-        return list(parsed(done.stdout.decode("utf-8", "replace"))) if done.returncode == 0 else []
+        return list(parse_nvidia_output(done.stdout.decode("utf-8", "replace"))) if done.returncode == 0 else []
     return []
 
 
-def parsed(text: str) -> Iterator[dict[str, Any]]:
+def parse_nvidia_output(text: str) -> Iterator[dict[str, Any]]:
     """The graphics processors in what nvidia-smi prints: name, MiB in all, MiB in use, driver."""
     for row in csv.reader(text.splitlines(), skipinitialspace=True):
         if len(row) != 4:
@@ -82,35 +82,35 @@ def parsed(text: str) -> Iterator[dict[str, Any]]:
         yield gpu
 
 
-def listed(root: Path) -> Iterator[dict[str, Any]]:
+def list_kernel_gpus(root: Path) -> Iterator[dict[str, Any]]:
     """The graphics processors that the kernel has a driver for."""
     cards = sorted((root / "sys/class/drm").glob("card*"))
     for card in cards:
         # Their outputs are listed beside them, as card0-HDMI-A-1.
         if not re.fullmatch(r"card\d+", card.name):
             continue
-        vendor, device = _text(card / "device/vendor"), _text(card / "device/device")
-        driver = _driver(card)
+        vendor, device = _read_text(card / "device/vendor"), _read_text(card / "device/device")
+        driver = _read_driver(card)
         if vendor is None and driver is None:
             continue
-        maker = MAKERS.get(vendor or "", vendor or "")
+        maker = VENDOR_NAMES.get(vendor or "", vendor or "")
         gpu: dict[str, Any] = {"name": " ".join(word for word in (maker, device) if word) or driver}
         if driver is not None:
             gpu["driver"] = driver
         for key, file in (("memory_bytes", "mem_info_vram_total"), ("memory_used_bytes", "mem_info_vram_used")):
-            if (told := _text(card / "device" / file)) is not None and told.isdigit():
+            if (told := _read_text(card / "device" / file)) is not None and told.isdigit():
                 gpu[key] = int(told)
         yield gpu
 
 
-def _driver(card: Path) -> str | None:
+def _read_driver(card: Path) -> str | None:
     try:
         return Path(os.readlink(card / "device/driver")).name
     except OSError:
         return None
 
 
-def _text(file: Path) -> str | None:
+def _read_text(file: Path) -> str | None:
     try:
         return file.read_text().strip() or None
     except OSError:

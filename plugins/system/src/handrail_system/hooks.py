@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def handrail_register_tools() -> Iterable[Tool]:
     """`process_info`, `system_info`, `download_file`."""
     from handrail_system.download import download_file
-    from handrail_system.machine import system_info
+    from handrail_system.machine_info import system_info
     from handrail_system.processes import process_info
 
     return [process_info, system_info, download_file]

@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 
 # The machine's own namespaces have fixed numbers, those of containers never; from the kernel's include/linux/proc_ns.h.
-FIRST = {"pid": "pid:[4026531836]", "uts": "uts:[4026531838]"}
+INITIAL_NAMESPACES = {"pid": "pid:[4026531836]", "uts": "uts:[4026531838]"}
 
 
-def apart(root: Path = Path("/"), *kinds: str) -> bool:
+def is_isolated(root: Path = Path("/"), *kinds: str) -> bool:
     """Whether a namespace of one of these kinds (default: pid or uts) is not the machine's own; False where that is not told."""
-    for kind in kinds or FIRST:
+    for kind in kinds or INITIAL_NAMESPACES:
         with suppress(OSError):
-            if os.readlink(root / "proc/self/ns" / kind) != FIRST[kind]:
+            if os.readlink(root / "proc/self/ns" / kind) != INITIAL_NAMESPACES[kind]:
                 return True
     return False

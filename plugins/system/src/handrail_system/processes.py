@@ -16,7 +16,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from handrail import Read, ToolContext, tool
-from handrail_system.namespaces import apart
+from handrail_system.namespaces import is_isolated
 
 if TYPE_CHECKING:
     import psutil
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 INTERVAL_S = 0.5
 
 T = TypeVar("T")
-Sort = Literal["cpu", "memory", "name", "pid", "started"]
+SortOrder = Literal["cpu", "memory", "name", "pid", "started"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProcessSample:
     """One look at a process. None stands for what this system does not tell; `cpu_s` are seconds of one processor since its start."""
 
     pid: int
@@ -41,7 +41,7 @@ class Seen:
     at: float
 
 
-ORDERS: Mapping[Sort, Callable[[tuple[Seen, float | None]], Any]] = {
+SORT_KEYS: Mapping[SortOrder, Callable[[tuple[ProcessSample, float | None]], Any]] = {
     "cpu": lambda entry: (-(entry[1] or 0), -(entry[0].memory or 0), entry[0].pid),
     "memory": lambda entry: (-(entry[0].memory or 0), entry[0].pid),
     "name": lambda entry: (entry[0].name.casefold(), entry[0].pid),
@@ -53,7 +53,7 @@ ORDERS: Mapping[Sort, Callable[[tuple[Seen, float | None]], Any]] = {
 @tool(layer="system", title="Look at processes", effects=[Read("processes")], timeout=30)
 async def process_info(
     name: Annotated[str | None, Field(description="Part of the name; default: all.")] = None,
-    sort: Annotated[Sort, Field(description="What comes first.")] = "cpu",
+    sort: Annotated[SortOrder, Field(description="What comes first.")] = "cpu",
     limit: Annotated[int, Field(ge=1, le=1_000, description="Processes to show at most.")] = 20,
     *,
     context: ToolContext,
@@ -62,75 +62,75 @@ async def process_info(
 
     Command lines are not shown: they may hold secrets.
     """
-    first = await anyio.to_thread.run_sync(_look, name, abandon_on_cancel=True)
+    first = await anyio.to_thread.run_sync(_sample_processes, name, abandon_on_cancel=True)
     await anyio.sleep(INTERVAL_S)
-    found = await anyio.to_thread.run_sync(_look_again, first, abandon_on_cancel=True)
-    found.sort(key=ORDERS[sort])
-    shown = [_wire(seen, cpu) for seen, cpu in found[:limit]]
+    found = await anyio.to_thread.run_sync(_sample_again, first, abandon_on_cancel=True)
+    found.sort(key=SORT_KEYS[sort])
+    shown = [_format_process(seen, cpu) for seen, cpu in found[:limit]]
     result: dict[str, Any] = {"processes": shown, "total": len(found), "truncated": len(found) > len(shown)}
-    note = _note(name, found=bool(found), blind=blind_spot(Path("/")))
+    note = _build_note(name, found=bool(found), blind=explain_blind_spot(Path("/")))
     return {**result, "note": note} if note else result
 
 
-def blind_spot(root: Path) -> str | None:
+def explain_blind_spot(root: Path) -> str | None:
     """Why there may be more processes than can be seen from here; None where nothing is known against it."""
     with suppress(OSError):
         for line in (root / "proc/self/mountinfo").read_text().splitlines():
             fields = line.split()
             if fields[4] == "/proc" and re.search(r"hidepid=(?!0|off)", line):
                 return "this system hides the processes of other users"
-    if apart(root, "pid"):
+    if is_isolated(root, "pid"):
         return "this is a container, and processes outside of it are not seen"
     return None
 
 
-def _note(name: str | None, *, found: bool, blind: str | None) -> str | None:
+def _build_note(name: str | None, *, found: bool, blind: str | None) -> str | None:
     nothing = None if found else f"no process has {name!r} in its name"
     return "; ".join(word for word in (nothing, blind) if word) or None
 
 
-def _look(name: str | None) -> list[tuple[psutil.Process, Seen]]:
+def _sample_processes(name: str | None) -> list[tuple[psutil.Process, ProcessSample]]:
     """Every process that there is to see."""
     import psutil
 
     wanted = (name or "").casefold()
-    found: list[tuple[psutil.Process, Seen]] = []
+    found: list[tuple[psutil.Process, ProcessSample]] = []
     for pid in psutil.pids():
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
-            seen = _seen(process)
+            seen = _sample_process(process)
             if wanted in seen.name.casefold():
                 found.append((process, seen))
     return found
 
 
-def _look_again(first: Sequence[tuple[psutil.Process, Seen]]) -> list[tuple[Seen, float | None]]:
+def _sample_again(first: Sequence[tuple[psutil.Process, ProcessSample]]) -> list[tuple[ProcessSample, float | None]]:
     """Those that are still there, with their use of the processors since; another one that was given the same number is not."""
     import psutil
 
-    again: list[tuple[Seen, float | None]] = []
+    again: list[tuple[ProcessSample, float | None]] = []
     for process, before in first:
         with suppress(psutil.NoSuchProcess):
             if process.is_running():
-                seen = _seen(process)
-                again.append((seen, _share(before, seen)))
+                seen = _sample_process(process)
+                again.append((seen, _compute_cpu_share(before, seen)))
     return again
 
 
-def _seen(process: psutil.Process) -> Seen:
+def _sample_process(process: psutil.Process) -> ProcessSample:
     with process.oneshot():
-        return Seen(
+        return ProcessSample(
             pid=process.pid,
-            name=_told(process.name) or "?",
-            memory=_told(lambda: process.memory_info().rss),
-            user=_told(process.username),
-            started=_told(process.create_time),
-            cpu_s=_told(lambda: sum(process.cpu_times()[:2])),
+            name=_get_if_allowed(process.name) or "?",
+            memory=_get_if_allowed(lambda: process.memory_info().rss),
+            user=_get_if_allowed(process.username),
+            started=_get_if_allowed(process.create_time),
+            cpu_s=_get_if_allowed(lambda: sum(process.cpu_times()[:2])),
             at=time.monotonic(),
         )
 
 
-def _told(ask: Callable[[], T]) -> T | None:
+def _get_if_allowed(ask: Callable[[], T]) -> T | None:
     """What a process tells; None for what is kept from us, and for what has ended but for its number."""
     import psutil
 
@@ -140,13 +140,13 @@ def _told(ask: Callable[[], T]) -> T | None:
         return None
 
 
-def _share(before: Seen, after: Seen) -> float | None:
+def _compute_cpu_share(before: ProcessSample, after: ProcessSample) -> float | None:
     if before.cpu_s is None or after.cpu_s is None or after.at <= before.at:
         return None
     return round(100 * max(after.cpu_s - before.cpu_s, 0) / (after.at - before.at), 1)
 
 
-def _wire(seen: Seen, cpu: float | None) -> dict[str, Any]:
+def _format_process(seen: ProcessSample, cpu: float | None) -> dict[str, Any]:
     started = None if seen.started is None else datetime.fromtimestamp(seen.started, UTC).isoformat(timespec="seconds")
     return {
         "pid": seen.pid,

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import BackendContext, Element, Frame, Rect, VisionBackend
-from handrail_vision_ocr.reader import Reader
-from handrail_vision_ocr.wire import Found
+from handrail_vision_ocr.reader_process import ReaderProcess
+from handrail_vision_ocr.worker_protocol import FoundItem
 
 
 class OcrConfig(BaseModel):
@@ -26,7 +26,7 @@ class OcrConfig(BaseModel):
     deadline: Annotated[float, Field(gt=0, le=600)] = Field(default=30, description="Seconds for one picture.")
 
 
-class Ocr(VisionBackend):
+class OcrBackend(VisionBackend):
     """Text lines, boxes and icons, by models that run on this machine's processor.
 
     The reading is done in a process of its own, which is kept, and killed when a question is cancelled or late.
@@ -40,7 +40,7 @@ class Ocr(VisionBackend):
     def __init__(self, config: BaseModel | None = None) -> None:
         super().__init__(config)
         self.deadline = self.config.deadline
-        self._reader: Reader | None = None
+        self._reader: ReaderProcess | None = None
 
     @classmethod
     def missing(cls) -> str | None:
@@ -50,7 +50,9 @@ class Ocr(VisionBackend):
 
     async def open(self, context: BackendContext) -> None:
         """Make ready; the models are loaded with the first picture, or by `warm_up`."""
-        self._reader = Reader(context.environment, threads=self.config.threads, confidence=self.config.confidence)
+        self._reader = ReaderProcess(
+            context.environment, threads=self.config.threads, confidence=self.config.confidence
+        )
 
     async def warm_up(self) -> None:
         """Load the models."""
@@ -67,10 +69,10 @@ class Ocr(VisionBackend):
         """Text lines from top to bottom, then boxes and icons."""
         assert self._reader is not None, "it is asked before it is open"
         seen = await self._reader.read(frame.pixels, place=frame.screen.corners(), controls=self.config.controls)
-        return [_element(found, frame.screen) for found in seen]
+        return [_create_element(found, frame.screen) for found in seen]
 
 
-def _element(found: Found, screen: Rect) -> Element:
+def _create_element(found: FoundItem, screen: Rect) -> Element:
     x, y, width, height = found.box
     return Element(
         found.role,

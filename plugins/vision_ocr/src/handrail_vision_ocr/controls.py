@@ -8,49 +8,51 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
-from handrail_vision_ocr.changes import Box, touch
-from handrail_vision_ocr.wire import Found
+from handrail_vision_ocr.incremental_ocr import PixelBox, is_touching
+from handrail_vision_ocr.worker_protocol import FoundItem
 
 if TYPE_CHECKING:
-    from handrail_vision_ocr.wire import Picture
+    from handrail_vision_ocr.worker_protocol import Picture
 
 # Pixels.
-SMALLEST = 8
+MIN_SIDE = 8
 LARGEST_ICON = 72
 LOWEST_BOX, HIGHEST_BOX = 16, 90
 # Two are the same when they share so much of the area that they cover together.
-SAME = 0.6
-MOST = 300
+SAME_OVERLAP = 0.6
+MAX_CONTROLS = 300
 
 
-def controls(pixels: Picture, texts: Iterable[Found]) -> list[Found]:
+def find_controls(pixels: Picture, texts: Iterable[FoundItem]) -> list[FoundItem]:
     """Boxes that a button, field or tab may be, named by the text in them, and icons without any."""
     texts = list(texts)
-    found: list[Found] = []
-    for shape in _shapes(pixels):
-        within = [text for text in texts if _holds(shape, text.box)]
-        if not within and any(touch(shape, text.box) for text in texts):
+    found: list[FoundItem] = []
+    for shape in _find_shapes(pixels):
+        within = [text for text in texts if _has_box_inside(shape, text.box)]
+        if not within and any(is_touching(shape, text.box) for text in texts):
             # Letters, or a piece of a line.
             continue
         if not within and _is_icon(shape):
-            found.append(Found("icon", "", shape, look=_look(pixels, shape)))
+            found.append(FoundItem("icon", "", shape, look=_compute_fingerprint(pixels, shape)))
         elif len(within) <= 1 and _is_box(shape):
-            found.append(Found("box", within[0].text if within else "", shape, look=_look(pixels, shape)))
+            found.append(
+                FoundItem("box", within[0].text if within else "", shape, look=_compute_fingerprint(pixels, shape))
+            )
     # Of a large empty table, cells are left out before anything else is.
-    return sorted(found, key=lambda control: control.role == "box" and not control.text)[:MOST]
+    return sorted(found, key=lambda control: control.role == "box" and not control.text)[:MAX_CONTROLS]
 
 
-def _shapes(pixels: Picture) -> list[Box]:
+def _find_shapes(pixels: Picture) -> list[PixelBox]:
     """What has an outline, largest first, each once."""
     gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
     edges = cv2.morphologyEx(cv2.Canny(gray, 30, 90), cv2.MORPH_CLOSE, np.ones((3, 5), np.uint8))
     outlines, _ = cv2.findContours(edges, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     boxes = [tuple(int(v) for v in cv2.boundingRect(outline)) for outline in outlines]
-    large = [(x, y, w, h) for x, y, w, h in boxes if min(w, h) >= SMALLEST and h <= HIGHEST_BOX]
-    return _each_once(sorted(large, key=lambda box: -box[2] * box[3])[: 4 * MOST])
+    large = [(x, y, w, h) for x, y, w, h in boxes if min(w, h) >= MIN_SIDE and h <= HIGHEST_BOX]
+    return _drop_duplicates(sorted(large, key=lambda box: -box[2] * box[3])[: 4 * MAX_CONTROLS])
 
 
-def _each_once(boxes: list[Box]) -> list[Box]:
+def _drop_duplicates(boxes: list[PixelBox]) -> list[PixelBox]:
     """Without those that are almost the same as an earlier one."""
     sides = np.array(boxes, np.int64).reshape(-1, 4)
     starts, ends = sides[:, :2], sides[:, :2] + sides[:, 2:]
@@ -59,29 +61,29 @@ def _each_once(boxes: list[Box]) -> list[Box]:
         first, last = starts[kept], ends[kept]
         both = (np.minimum(ends[at], last) - np.maximum(starts[at], first)).clip(0).prod(axis=1)
         around = (np.maximum(ends[at], last) - np.minimum(starts[at], first)).prod(axis=1)
-        if not (both > SAME * around).any():
+        if not (both > SAME_OVERLAP * around).any():
             kept.append(at)
     return [boxes[at] for at in kept]
 
 
-def _is_box(shape: Box) -> bool:
+def _is_box(shape: PixelBox) -> bool:
     _, _, width, height = shape
     return LOWEST_BOX <= height <= HIGHEST_BOX and width >= height
 
 
-def _is_icon(shape: Box) -> bool:
+def _is_icon(shape: PixelBox) -> bool:
     _, _, width, height = shape
     return max(width, height) <= LARGEST_ICON and 0.4 <= width / height <= 2.5
 
 
-def _holds(outer: Box, inner: Box) -> bool:
+def _has_box_inside(outer: PixelBox, inner: PixelBox) -> bool:
     """Whether the middle of the inner one is in the outer one, and most of its width."""
     x, y = inner[0] + inner[2] / 2, inner[1] + inner[3] / 2
     inside = outer[0] <= x < outer[0] + outer[2] and outer[1] <= y < outer[1] + outer[3]
     return inside and inner[2] <= outer[2] * 1.1
 
 
-def _look(pixels: Picture, shape: Box) -> str:
+def _compute_fingerprint(pixels: Picture, shape: PixelBox) -> str:
     """A few bits of what it looks like, equal while it looks the same: which of 64 parts are lighter than the whole."""
     x, y, width, height = shape
     small = cv2.resize(

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
     """The backend `ocr`."""
-    from handrail_vision_ocr.backend import Ocr
+    from handrail_vision_ocr.backend import OcrBackend
 
-    return [Ocr]
+    return [OcrBackend]

@@ -11,34 +11,36 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from handrail_vision_ocr import wire
-from handrail_vision_ocr.changes import Memory
-from handrail_vision_ocr.controls import controls
-from handrail_vision_ocr.lines import Lines
+from handrail_vision_ocr import worker_protocol
+from handrail_vision_ocr.controls import find_controls
+from handrail_vision_ocr.incremental_ocr import PictureMemory
+from handrail_vision_ocr.text_lines import TextLineReader
 
 if TYPE_CHECKING:
-    from handrail_vision_ocr.wire import Picture
+    from handrail_vision_ocr.worker_protocol import Picture
 
 
-def main() -> None:
+def serve_requests() -> None:
     """Serve until the other side is gone."""
     asked, told = sys.stdin.buffer, sys.stdout.buffer
     # What libraries print must not get between the answers.
     sys.stdout = sys.stderr
-    memory = Memory(Lines(threads=int(sys.argv[1]), confidence=float(sys.argv[2])).read)
+    memory = PictureMemory(TextLineReader(threads=int(sys.argv[1]), confidence=float(sys.argv[2])).read)
     while head := asked.readline():
         request = json.loads(head)
         if "warm_up" in request:
             memory.read(np.zeros((32, 32, 3), np.uint8), place=[])
-            told.write(wire.line({"warm": True}))
+            told.write(worker_protocol.format_message({"warm": True}))
         else:
-            pixels = _pixels(asked, request["height"], request["width"])
+            pixels = _read_pixels(asked, request["height"], request["width"])
             texts = memory.read(pixels, place=request["place"])
-            told.write(wire.answer([*texts, *(controls(pixels, texts) if request["controls"] else [])]))
+            told.write(
+                worker_protocol.format_answer([*texts, *(find_controls(pixels, texts) if request["controls"] else [])])
+            )
         told.flush()
 
 
-def _pixels(asked: BinaryIO, height: int, width: int) -> Picture:
+def _read_pixels(asked: BinaryIO, height: int, width: int) -> Picture:
     size = height * width * 3
     data = asked.read(size)
     if len(data) != size:
@@ -47,4 +49,4 @@ def _pixels(asked: BinaryIO, height: int, width: int) -> Picture:
 
 
 if __name__ == "__main__":
-    main()
+    serve_requests()

@@ -16,18 +16,18 @@ import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import BackendContext, BackendUnavailable, Element, Frame, Rect, VisionBackend
-from handrail_vision_omniparser.answers import elements
+from handrail_vision_omniparser.response_parser import parse_elements
 
 if TYPE_CHECKING:
-    from handrail.vision.remote import Remote
-    from handrail_vision_omniparser.picture import Picture
-    from handrail_vision_omniparser.server import LocalServer
+    from handrail.vision.backend_server import BackendServer
+    from handrail_vision_omniparser.local_server import LocalServer
+    from handrail_vision_omniparser.request_picture import RequestPicture
 
 # Seconds in which a server that has nothing else to do says that it is there.
 PROBE_S = 3.0
-POLL_S = 0.2
+START_POLL_S = 0.2
 # Bytes of an answer: a picture of the screen with numbers on it comes with the elements.
-LONGEST_ANSWER = 64_000_000
+MAX_REPLY_BYTES = 64_000_000
 
 
 class OmniParserConfig(BaseModel):
@@ -61,17 +61,19 @@ class OmniParser(VisionBackend):
     def __init__(self, config: BaseModel | None = None) -> None:
         super().__init__(config)
         self.deadline = self.config.deadline
-        self._remote: Remote | None = None
+        self._remote: BackendServer | None = None
         self._local: LocalServer | None = None
         self._turn = anyio.Lock()
 
     async def open(self, context: BackendContext) -> None:
         """See whether the server is there; one that is to be started here is started with the first question, or by `warm_up`."""
-        from handrail.vision.remote import Remote
+        from handrail.vision.backend_server import BackendServer
 
-        self._remote = Remote(self.config.url, network=context.network, seconds=self.deadline, longest=LONGEST_ANSWER)
+        self._remote = BackendServer(
+            self.config.url, network=context.network, seconds=self.deadline, longest=MAX_REPLY_BYTES
+        )
         if self.config.command:
-            from handrail_vision_omniparser.server import LocalServer
+            from handrail_vision_omniparser.local_server import LocalServer
 
             self._local = LocalServer(self.config.command, cwd=self.config.cwd, environment=context.environment)
         elif not await self._answers():
@@ -82,11 +84,11 @@ class OmniParser(VisionBackend):
 
     async def warm_up(self) -> None:
         """Have the server load its models."""
-        from handrail_vision_omniparser.picture import sample
+        from handrail_vision_omniparser.request_picture import create_sample
 
         async with self._turn:
             await self._ready()
-            await self._parsed(sample())
+            await self._parsed(create_sample())
 
     async def close(self) -> None:
         """End the server that was started here."""
@@ -98,32 +100,34 @@ class OmniParser(VisionBackend):
 
     async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
         """Elements in the server's order; `ref` is the number that its own picture shows."""
-        from handrail_vision_omniparser.picture import picture
+        from handrail_vision_omniparser.request_picture import create_picture
 
         async with self._turn:
             try:
                 await self._ready()
                 self.doing = "reads the picture"
-                sent = await _in_thread(partial(picture, frame.pixels))
+                sent = await _run_in_thread(partial(create_picture, frame.pixels))
                 return await self._elements(sent, frame)
             finally:
                 self.doing = ""
 
-    async def _elements(self, sent: Picture, frame: Frame) -> list[Element]:
-        from handrail.vision.remote import Refused
-        from handrail_vision_omniparser.picture import with_a_line
+    async def _elements(self, sent: RequestPicture, frame: Frame) -> list[Element]:
+        from handrail.vision.backend_server import ServerRefused
+        from handrail_vision_omniparser.request_picture import add_text_line
 
         try:
             answered = await self._parsed(sent)
-        except Refused as exc:
+        except ServerRefused as exc:
             if exc.http_status != HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
             # The server breaks where its reader finds no text at all (util/utils.py goes through None). So it is given a line to find.
-            sent = await _in_thread(partial(with_a_line, frame.pixels))
+            sent = await _run_in_thread(partial(add_text_line, frame.pixels))
             answered = await self._parsed(sent)
-        return elements(answered, sent.size, Rect(frame.screen.x, frame.screen.y, sent.shown.width, sent.shown.height))
+        return parse_elements(
+            answered, sent.size, Rect(frame.screen.x, frame.screen.y, sent.shown.width, sent.shown.height)
+        )
 
-    async def _parsed(self, sent: Picture) -> Mapping[str, Any]:
+    async def _parsed(self, sent: RequestPicture) -> Mapping[str, Any]:
         assert self._remote is not None, "it is asked before it is open"
         asked = {"base64_image": base64.b64encode(sent.png).decode("ascii")}
         # One try: a server that is at work on a picture would be given the same one again.
@@ -143,21 +147,21 @@ class OmniParser(VisionBackend):
                         hint="see whether it works in a terminal",
                     )
                 await local.start()
-            await anyio.sleep(POLL_S)
+            await anyio.sleep(START_POLL_S)
         local.ready = True
 
     async def _answers(self) -> bool:
         """Whether the server is there. One that is silent is at work on somebody's picture."""
-        from handrail.vision.remote import NotReached
+        from handrail.vision.backend_server import ServerNotReached
 
         assert self._remote is not None, "it is asked before it is open"
         with anyio.move_on_after(PROBE_S):
             try:
                 await self._remote.ask("/probe/", tries=1)
-            except NotReached:
+            except ServerNotReached:
                 return False
         return True
 
 
-async def _in_thread(make: Any) -> Picture:
+async def _run_in_thread(make: Any) -> RequestPicture:
     return await anyio.to_thread.run_sync(make, abandon_on_cancel=True)

@@ -24,22 +24,22 @@ from handrail import (
     VisionBackend,
 )
 from handrail_vision_vlm import prompts
-from handrail_vision_vlm.config import Coordinates, VlmConfig, dialect, sized
-from handrail_vision_vlm.places import Place, places
+from handrail_vision_vlm.config import CoordinateKind, VlmConfig, compute_sent_size, select_dialect
+from handrail_vision_vlm.place_parser import PicturePlace, parse_places
 
 if TYPE_CHECKING:
-    from handrail.vision.remote import Remote
-    from handrail_vision_vlm.chat import Chat, Message
-    from handrail_vision_vlm.picture import Picture
+    from handrail.vision.backend_server import BackendServer
+    from handrail_vision_vlm.chat_client import ChatClient, ChatMessage
+    from handrail_vision_vlm.picture import EncodedPicture
 
-SECRET = "secret:"
+KEY_PREFIX = "secret:"
 # Pixels around a point that a model named: who clicks the middle clicks the point.
-AROUND = 4
+POINT_REACH = 4
 NO_ROLE = re.compile(r"[^a-z0-9 _-]")
-TEXTS = frozenset({"text", "label", "heading", "title", "image", "picture"})
+TEXT_ROLES = frozenset({"text", "label", "heading", "title", "image", "picture"})
 
 
-class Vlm(VisionBackend):
+class VlmBackend(VisionBackend):
     """A model that looks at the picture. What families of models differ in is declared by its subclasses."""
 
     capabilities: ClassVar[frozenset[str]] = frozenset({"parse_screen", "understand"})
@@ -47,14 +47,14 @@ class Vlm(VisionBackend):
     config: VlmConfig
     # Its name on Hugging Face, which is what servers call it unless told otherwise.
     model: ClassVar[str | None] = None
-    coordinates: ClassVar[Coordinates] = "thousand"
+    coordinates: ClassVar[CoordinateKind] = "thousand"
     temperature: ClassVar[float | None] = 0.0
 
     def __init__(self, config: BaseModel | None = None) -> None:
         super().__init__(config)
         self.deadline = self.config.deadline
-        self._remote: Remote | None = None
-        self._talk: Chat | None = None
+        self._remote: BackendServer | None = None
+        self._talk: ChatClient | None = None
 
     @classmethod
     def unfit(cls, config: BaseModel) -> str | None:
@@ -68,8 +68,8 @@ class Vlm(VisionBackend):
 
     async def open(self, context: BackendContext) -> None:
         """Make ready to ask. Nothing is sent before the first question."""
-        from handrail.vision.remote import Remote
-        from handrail_vision_vlm.chat import Chat
+        from handrail.vision.backend_server import BackendServer
+        from handrail_vision_vlm.chat_client import ChatClient
 
         if (lacks := self.unfit(self.config)) is not None:
             raise BackendUnavailable(lacks)
@@ -77,7 +77,7 @@ class Vlm(VisionBackend):
         assert self.config.url is not None
         assert model is not None
         key = await self._key(context, f"backends.{self.name}")
-        self._remote = Remote(
+        self._remote = BackendServer(
             self.config.url,
             network=context.network,
             seconds=self.deadline,
@@ -86,7 +86,7 @@ class Vlm(VisionBackend):
             tries=self.config.tries,
         )
         temperature = self.temperature if self.config.temperature is None else self.config.temperature
-        self._talk = Chat(self._remote, model=model, temperature=temperature, config=self.config, pay=self._pay)
+        self._talk = ChatClient(self._remote, model=model, temperature=temperature, config=self.config, pay=self._pay)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -98,41 +98,41 @@ class Vlm(VisionBackend):
         """What the model finds of what is looked for; without that, the controls that it sees. Points become small squares."""
         shown = await self._shown(frame)
         asked = [self._user(self._find(intent, shown.size), shown)]
-        found = await self._chat.read(asked, places, again=lambda _: prompts.AGAIN)
+        found = await self._chat.read(asked, parse_places, again=lambda _: prompts.RETRY_PROMPT)
         return self._elements(found, frame, shown.size, intent)
 
     async def understand(self, frame: Frame, intent: str) -> str:
         """What the model says of the picture."""
-        said = await self._chat.ask([self._user(prompts.describe(intent), await self._shown(frame))])
+        said = await self._chat.ask([self._user(prompts.build_describe_prompt(intent), await self._shown(frame))])
         return f"{said.text} […]" if said.cut else said.text
 
     # What families do in their own way
 
     def _find(self, intent: str, size: Size) -> str:
         """The question for places."""
-        return prompts.find(intent, self._counts, size)
+        return prompts.build_find_prompt(intent, self._counts, size)
 
     @property
-    def _counts(self) -> Coordinates:
+    def _counts(self) -> CoordinateKind:
         return self.config.coordinates or self.coordinates
 
     # What all of them share
 
     @property
-    def _chat(self) -> Chat:
+    def _chat(self) -> ChatClient:
         assert self._talk is not None, "it is asked before it is open"
         return self._talk
 
-    def _user(self, text: str, *pictures: Picture) -> Message:
-        from handrail_vision_vlm.chat import user
+    def _user(self, text: str, *pictures: EncodedPicture) -> ChatMessage:
+        from handrail_vision_vlm.chat_client import build_user_message
 
-        return user(text, *pictures)
+        return build_user_message(text, *pictures)
 
     async def _key(self, context: BackendContext, table: str) -> str:
         """The key; empty where none is configured."""
         if self.config.key is not None:
             try:
-                return await context.secret(self.config.key.removeprefix(SECRET))
+                return await context.secret(self.config.key.removeprefix(KEY_PREFIX))
             except NotFound as exc:
                 raise BackendUnavailable(f"{table}.key: {exc}", hint=exc.hint) from exc
         if self.config.key_variable is None:
@@ -147,26 +147,26 @@ class Vlm(VisionBackend):
     def _pay(self, cost: Cost) -> None:
         self.cost += cost
 
-    async def _shown(self, frame: Frame) -> Picture:
+    async def _shown(self, frame: Frame) -> EncodedPicture:
         """The picture as it is sent."""
-        from handrail_vision_vlm.picture import picture
+        from handrail_vision_vlm.picture import encode_picture
 
         height, width = frame.pixels.shape[:2]
         try:
-            size = sized(Size(width, height), self._counts, self.config)
+            size = compute_sent_size(Size(width, height), self._counts, self.config)
         except OutOfRange as exc:
             raise BackendUnavailable(str(exc)) from exc
-        return await anyio.to_thread.run_sync(picture, frame.pixels, size, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(encode_picture, frame.pixels, size, abandon_on_cancel=True)
 
-    def _elements(self, found: Sequence[Place], frame: Frame, sent: Size, intent: str) -> list[Element]:
+    def _elements(self, found: Sequence[PicturePlace], frame: Frame, sent: Size, intent: str) -> list[Element]:
         made: list[Element] = []
         outside = ""
-        usual = dialect(self._counts, self.config)
+        usual = select_dialect(self._counts, self.config)
         on_screen = Transform(frame.screen, sent.width, sent.height)
         for place in found:
-            counted = dialect(place.coordinates, self.config) if place.coordinates else usual
+            counted = select_dialect(place.coordinates, self.config) if place.coordinates else usual
             try:
-                made.append(_element(place, _rect(place, counted, on_screen, sent), intent))
+                made.append(_create_element(place, _to_screen_rect(place, counted, on_screen, sent), intent))
             except OutOfRange as exc:
                 outside = str(exc)
         if outside and not made:
@@ -176,24 +176,24 @@ class Vlm(VisionBackend):
         return made
 
 
-def _rect(place: Place, counted: Dialect, on_screen: Transform, sent: Size) -> Rect:
+def _to_screen_rect(place: PicturePlace, counted: Dialect, on_screen: Transform, sent: Size) -> Rect:
     """Where on the screen a place is; `OutOfRange` when it is not in the picture."""
     screen = on_screen.screen
     if len(place.numbers) == 4:
         x1, y1, x2, y2 = place.numbers
-        return _visible(on_screen.rect_to_screen(counted.box(x1, y1, x2, y2, sent)), screen)
+        return _ensure_visible(on_screen.rect_to_screen(counted.box(x1, y1, x2, y2, sent)), screen)
     x, y = on_screen.to_screen(*counted.point(place.numbers[0], place.numbers[1], sent))
-    reach = min(AROUND, x - screen.x, y - screen.y, screen.right - 1 - x, screen.bottom - 1 - y)
+    reach = min(POINT_REACH, x - screen.x, y - screen.y, screen.right - 1 - x, screen.bottom - 1 - y)
     return Rect(x - reach, y - reach, 2 * reach + 1, 2 * reach + 1)
 
 
-def _visible(rect: Rect, screen: Rect) -> Rect:
+def _ensure_visible(rect: Rect, screen: Rect) -> Rect:
     """A box that is thinner than a pixel of the screen, as one pixel."""
     x, y = min(rect.x, screen.right - 1), min(rect.y, screen.bottom - 1)
     return Rect(x, y, max(1, rect.width), max(1, rect.height))
 
 
-def _element(place: Place, rect: Rect, intent: str) -> Element:
+def _create_element(place: PicturePlace, rect: Rect, intent: str) -> Element:
     role = NO_ROLE.sub("", place.role.lower())[:30].strip() or "target"
     text = place.label or intent
     return Element(
@@ -201,6 +201,6 @@ def _element(place: Place, rect: Rect, intent: str) -> Element:
         text,
         rect,
         source="vision",
-        actions=() if role in TEXTS else ("click",),
+        actions=() if role in TEXT_ROLES else ("click",),
         fingerprint=f"{role}:{text}" if text else "",
     )

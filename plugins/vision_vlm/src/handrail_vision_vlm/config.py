@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from handrail import PIXELS, TO_1000, UNIT, Dialect, Size
-from handrail.vision.coordinates import fitted, smart_resized, smart_size
+from handrail.api.coordinates import build_smart_dialect, compute_smart_size, fit_size
 
-Coordinates = Literal["pixels", "resized", "unit", "percent", "thousand"]
-Version = Literal["1.0", "1.5", "doubao", "2"]
+CoordinateKind = Literal["pixels", "resized", "unit", "percent", "thousand"]
+TarsVersion = Literal["1.0", "1.5", "doubao", "2"]
 
 PERCENT = Dialect("0 to 100", lambda size: (100.0, 100.0))
-PLAIN = {"pixels": PIXELS, "unit": UNIT, "percent": PERCENT, "thousand": TO_1000}
+PLAIN_DIALECTS = {"pixels": PIXELS, "unit": UNIT, "percent": PERCENT, "thousand": TO_1000}
 
 
 class VlmConfig(BaseModel):
@@ -33,7 +33,7 @@ class VlmConfig(BaseModel):
     key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
         default=None, description="Or the variable of the environment that holds it."
     )
-    coordinates: Coordinates | None = Field(
+    coordinates: CoordinateKind | None = Field(
         default=None,
         description="How the model counts: pixels, resized (as it resizes the picture), unit (0 to 1), percent, thousand; unset: as its family does.",
     )
@@ -66,7 +66,9 @@ class VlmConfig(BaseModel):
 class UiTarsConfig(VlmConfig):
     """`[backends.ui_tars]`"""
 
-    version: Version = Field(default="1.5", description="Of the model: it decides how it is asked, answers and counts.")
+    version: TarsVersion = Field(
+        default="1.5", description="Of the model: it decides how it is asked, answers and counts."
+    )
     language: Annotated[str, Field(min_length=1, max_length=40)] = Field(
         default="English", description="The language that it thinks in."
     )
@@ -75,19 +77,23 @@ class UiTarsConfig(VlmConfig):
     )
 
 
-def sized(size: Size, coordinates: Coordinates, config: VlmConfig) -> Size:
+def compute_sent_size(size: Size, coordinates: CoordinateKind, config: VlmConfig) -> Size:
     """The size in which a picture is sent; `OutOfRange` for one that the model cannot look at."""
     if coordinates == "resized":
-        return smart_size(size, factor=config.factor, min_pixels=config.least_pixels, max_pixels=_most(config))
-    return fitted(size, pixels=config.most_pixels)
+        return compute_smart_size(
+            size, factor=config.factor, min_pixels=config.least_pixels, max_pixels=_get_max_pixels(config)
+        )
+    return fit_size(size, pixels=config.most_pixels)
 
 
-def dialect(coordinates: Coordinates, config: VlmConfig) -> Dialect:
+def select_dialect(coordinates: CoordinateKind, config: VlmConfig) -> Dialect:
     """The way from the model's numbers to pixels of a picture that was sent."""
     if coordinates == "resized":
-        return smart_resized(factor=config.factor, min_pixels=config.least_pixels, max_pixels=_most(config))
-    return PLAIN[coordinates]
+        return build_smart_dialect(
+            factor=config.factor, min_pixels=config.least_pixels, max_pixels=_get_max_pixels(config)
+        )
+    return PLAIN_DIALECTS[coordinates]
 
 
-def _most(config: VlmConfig) -> int:
+def _get_max_pixels(config: VlmConfig) -> int:
     return max(config.most_pixels, config.least_pixels, config.factor**2)

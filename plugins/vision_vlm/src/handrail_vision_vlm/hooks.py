@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
     """A backend for each family of models, and one for any other."""
-    from handrail_vision_vlm.families import FAMILIES
+    from handrail_vision_vlm.model_families import MODEL_FAMILIES
 
-    return list(FAMILIES)
+    return list(MODEL_FAMILIES)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from handrail import Size
-from handrail_vision_vlm.config import Coordinates
+from handrail_vision_vlm.config import CoordinateKind
 
 
-def find(intent: str, coordinates: Coordinates, size: Size, *, box: str = "bbox") -> str:
+def build_find_prompt(intent: str, coordinates: CoordinateKind, size: Size, *, box: str = "bbox") -> str:
     """For what the caller looks for, or all there is; `box` is the name under which the model was trained to give boxes."""
     wanted = (
         f"Find this in the screenshot: {intent}\nList every place that fits, the best first."
@@ -17,14 +17,16 @@ def find(intent: str, coordinates: Coordinates, size: Size, *, box: str = "bbox"
     return (
         f'{wanted}\nAnswer with a JSON array and nothing else, one object for each: {{"label": its text, or what it shows, '
         f'"role": "button", "field", "link", "icon", "text" or another word, "{box}": [x1, y1, x2, y2]}}. '
-        f"The box is {_counted(coordinates, size)}, left and top first. If there is none, answer []."
+        f"The box is {_describe_coordinates(coordinates, size)}, left and top first. If there is none, answer []."
     )
 
 
-AGAIN = "That could not be read. Answer again, with the JSON array and nothing else; [] if there is no such place."
+RETRY_PROMPT = (
+    "That could not be read. Answer again, with the JSON array and nothing else; [] if there is no such place."
+)
 
 
-def describe(intent: str) -> str:
+def build_describe_prompt(intent: str) -> str:
     """For a description of the picture."""
     told = (
         "This is a screenshot of a computer. Describe it for somebody who has to work with it and cannot see it: which program and "
@@ -34,7 +36,7 @@ def describe(intent: str) -> str:
     return f"{told}\nThey want to know: {intent}" if intent else told
 
 
-def localize(intent: str) -> str:
+def build_localize_prompt(intent: str) -> str:
     """For one place, as Holo models were trained: https://hub.hcompany.ai/element-localization"""
     schema = (
         '{"type": "object", "properties": {"x": {"type": "integer", "minimum": 0, "maximum": 1000}, '
@@ -46,12 +48,12 @@ def localize(intent: str) -> str:
     )
 
 
-def point(intent: str) -> str:
+def build_point_prompt(intent: str) -> str:
     """For points, as Molmo was trained."""
     return f"Point to {intent}." if intent else "Point to every button, field, link and icon."
 
 
-def _counted(coordinates: Coordinates, size: Size) -> str:
+def _describe_coordinates(coordinates: CoordinateKind, size: Size) -> str:
     match coordinates:
         case "pixels" | "resized":
             return f"in pixels of the picture, which is {size.width} wide and {size.height} high"

@@ -8,18 +8,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import AmbiguousElement, Downstream, InvalidArguments, NotFound, Rect, Run, ToolContext, ToolError, tool
-from handrail.words import right_to_left, said_by
-from handrail_workflows.dialogs import LINUX
-from handrail_workflows.steps import Steps
-from handrail_workflows.windows import Part, bring_forward, of_app, told_parts, windows
+from handrail.text import is_label_match, is_right_to_left
+from handrail_workflows.file_dialogs import LINUX_ONLY
+from handrail_workflows.steps import WorkflowSteps
+from handrail_workflows.windows import UiElement, bring_to_front, find_app_windows, list_windows, require_elements
 
 # How far a field may be from the label that stands before or above it, pixels.
-NEAR = 400
-BOXES = frozenset(("check box", "switch", "toggle button"))
-FIELDS = frozenset(("text", "password", "spin button", "slider", "combo box", "radio button", *BOXES))
+MAX_LABEL_DISTANCE = 400
+TOGGLE_ROLES = frozenset(("check box", "switch", "toggle button"))
+FIELD_ROLES = frozenset(("text", "password", "spin button", "slider", "combo box", "radio button", *TOGGLE_ROLES))
 
 
-class Filling(BaseModel):
+class FieldValue(BaseModel):
     """What a field is to hold."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -32,28 +32,28 @@ class Filling(BaseModel):
     layer="workflow",
     title="Fill in a form",
     effects=[Run("steps")],
-    platforms=LINUX,
+    platforms=LINUX_ONLY,
     exclusive="desktop",
     timeout=120,
     loadable=True,
     describe=lambda given: f"Fill in {', '.join(field.label for field in given.fields)}",
 )
 async def fill_form(
-    fields: Annotated[list[Filling], Field(min_length=1, description="Labels and values.")],
+    fields: Annotated[list[FieldValue], Field(min_length=1, description="Labels and values.")],
     window: Annotated[str | None, Field(description="Title, process or window id. Default: the active window.")] = None,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
     """Fill in fields by their labels and read each back. Returns filled, failed_fields (label, reason) and steps_taken; nothing is submitted."""
-    steps = Steps(context)
+    steps = WorkflowSteps(context)
     filled: list[str] = []
     failed: list[dict[str, str]] = []
     with steps.told():
         if window is not None:
-            await bring_forward(steps, of_app(await windows(steps), window)[0])
+            await bring_to_front(steps, find_app_windows(await list_windows(steps), window)[0])
         for label, value in ((field.label, field.value) for field in fields):
             try:
-                await _fill(steps, label, value)
+                await _fill_field(steps, label, value)
                 filled.append(label)
             except ToolError as exc:
                 if exc.status != "error":
@@ -65,13 +65,13 @@ async def fill_form(
     return {**result, "status": "error", "note": f"{len(failed)} of {len(fields)} fields were not filled"}
 
 
-async def _fill(steps: Steps, label: str, value: str | bool | float) -> None:
-    field = field_of(await told_parts(steps), label)
-    order: dict[str, Any] = {"action": "set_value", "value": _worded(value)}
-    if field.role in BOXES:
-        order = {"action": "toggle", "value": _worded(value)}
+async def _fill_field(steps: WorkflowSteps, label: str, value: str | bool | float) -> None:
+    field = find_field(await require_elements(steps), label)
+    order: dict[str, Any] = {"action": "set_value", "value": _format_value(value)}
+    if field.role in TOGGLE_ROLES:
+        order = {"action": "toggle", "value": _format_value(value)}
     elif field.role == "combo box":
-        order = {"action": "select", "value": _worded(value)}
+        order = {"action": "select", "value": _format_value(value)}
     elif field.role == "radio button":
         if value is not True:
             raise InvalidArguments(
@@ -82,7 +82,7 @@ async def _fill(steps: Steps, label: str, value: str | bool | float) -> None:
     await steps.take("execute_accessible", element_id=field.id, **order)
 
 
-def _worded(value: str | bool | float) -> str:
+def _format_value(value: str | bool | float) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, str):
@@ -91,17 +91,17 @@ def _worded(value: str | bool | float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def field_of(shown: Sequence[Part], label: str) -> Part:
+def find_field(shown: Sequence[UiElement], label: str) -> UiElement:
     """The field of a label: the one that has its name, else the nearest one behind or under a text that says so.
 
     Behind is to the left where the words of the form go from right to left. `AmbiguousElement` where several fields have the label.
     """
-    fields = [part for part in shown if part.role in FIELDS and "offscreen" not in part.states]
+    fields = [part for part in shown if part.role in FIELD_ROLES and "offscreen" not in part.states]
     # Some toolkits call a box of choices by the one that it stands at.
-    named = [part for part in fields if said_by(label, part.name) and part.name != part.value]
+    named = [part for part in fields if is_label_match(label, part.name) and part.name != part.value]
     named = [part for part in named if part.usable] or named
     exact = [part for part in named if part.name == label]
-    found = exact or named or _nearest(shown, fields, label)
+    found = exact or named or _find_nearest_fields(shown, fields, label)
     if len(found) > 1:
         raise AmbiguousElement(
             f"{len(found)} fields are labelled {label!r}",
@@ -122,16 +122,16 @@ def field_of(shown: Sequence[Part], label: str) -> Part:
     return found[0]
 
 
-def _nearest(shown: Sequence[Part], fields: Sequence[Part], label: str) -> list[Part]:
+def _find_nearest_fields(shown: Sequence[UiElement], fields: Sequence[UiElement], label: str) -> list[UiElement]:
     """The field nearest to each text that says the label."""
-    back = right_to_left(part.name for part in shown)
-    found: dict[str, Part] = {}
+    back = is_right_to_left(part.name for part in shown)
+    found: dict[str, UiElement] = {}
     for said in shown:
-        if said.role in ("label", "section", "caption") and said_by(label, said.name) and said.rect:
+        if said.role in ("label", "section", "caption") and is_label_match(label, said.name) and said.rect:
             near = [
                 (far, part)
                 for part in fields
-                if part.rect and (far := _distance(said.rect, part.rect, back=back)) < NEAR
+                if part.rect and (far := _label_distance(said.rect, part.rect, back=back)) < MAX_LABEL_DISTANCE
             ]
             if near:
                 nearest = min(near, key=lambda pair: pair[0])[1]
@@ -139,7 +139,7 @@ def _nearest(shown: Sequence[Part], fields: Sequence[Part], label: str) -> list[
     return list(found.values())
 
 
-def _distance(label: Rect, field: Rect, *, back: bool) -> float:
+def _label_distance(label: Rect, field: Rect, *, back: bool) -> float:
     """Pixels from a label to a field behind it on its line, or under it; infinite for any other place. `back`: lines go to the left."""
     line = label.y + label.height / 2
     behind = label.center[0] - field.x - field.width if back else field.x - label.center[0]

@@ -10,20 +10,27 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from handrail import InvalidArguments, NotFound, Run, ToolContext, ToolError, tool
-from handrail.words import said_by
-from handrail_workflows.dialogs import LINUX
-from handrail_workflows.steps import Steps, until
-from handrail_workflows.windows import Part, bring_forward, of_app, parts, told_parts, windows
+from handrail.text import is_label_match
+from handrail_workflows.file_dialogs import LINUX_ONLY
+from handrail_workflows.steps import WorkflowSteps, wait_for_value
+from handrail_workflows.windows import (
+    UiElement,
+    bring_to_front,
+    find_app_windows,
+    list_windows,
+    read_elements,
+    require_elements,
+)
 
-OPENED_S = 2.0
-ITEMS = frozenset(("menu", "menu item", "check menu item", "radio menu item"))
+MENU_OPEN_TIMEOUT_S = 2.0
+MENU_ITEM_ROLES = frozenset(("menu", "menu item", "check menu item", "radio menu item"))
 
 
 @tool(
     layer="workflow",
     title="Choose from a menu",
     effects=[Run("steps")],
-    platforms=LINUX,
+    platforms=LINUX_ONLY,
     exclusive="desktop",
     timeout=60,
     loadable=True,
@@ -41,32 +48,32 @@ async def app_menu(
     way = [name.strip() for name in menu_path.split(">")]
     if not all(way):
         raise InvalidArguments(f"{menu_path!r} names no way through menus", hint='write "File > Save As"')
-    steps = Steps(context)
+    steps = WorkflowSteps(context)
     with steps.told():
         try:
-            done = await _chosen(steps, way, app_name)
+            done = await _choose_item(steps, way, app_name)
         except ToolError:
             # Another window may have come to the front meanwhile, and its menus are not those that are meant.
-            if app_name is None or of_app(await windows(steps), app_name)[0].active:
+            if app_name is None or find_app_windows(await list_windows(steps), app_name)[0].active:
                 raise
-            done = await _chosen(steps, way, app_name)
+            done = await _choose_item(steps, way, app_name)
     result: dict[str, Any] = {"chosen": " > ".join(way), "effect": done["effect"], "steps_taken": steps.taken}
     return {**result, "evidence": done["evidence"]} if done.get("evidence") else result
 
 
 @dataclass(slots=True)
-class Menus:
+class WindowMenus:
     """The menus of the active window. `fewest`: as many items as showed when it showed least, which is without an open menu."""
 
-    steps: Steps
+    steps: WorkflowSteps
     fewest: int = sys.maxsize
     # Whether one of them has the focus, as Qt's bar has when its menu has been closed.
     focused: bool = False
 
-    async def items(self) -> list[Part]:
+    async def items(self) -> list[UiElement]:
         """What shows now, the bar's own included; the items of an open menu come behind the bar that it hangs on."""
-        seen = await parts(self.steps)
-        shown = [part for part in seen if part.role in ITEMS and "offscreen" not in part.states]
+        seen = await read_elements(self.steps)
+        shown = [part for part in seen if part.role in MENU_ITEM_ROLES and "offscreen" not in part.states]
         self.fewest = min(self.fewest, len(shown))
         self.focused = any(part.has("focused") for part in (*shown, *(p for p in seen if p.role == "menu bar")))
         return shown
@@ -79,16 +86,16 @@ class Menus:
             await self.steps.attempt("execute_gui", action="press_key", key="escape")
 
 
-async def _chosen(steps: Steps, way: Sequence[str], app_name: str | None) -> Mapping[str, Any]:
+async def _choose_item(steps: WorkflowSteps, way: Sequence[str], app_name: str | None) -> Mapping[str, Any]:
     """What the click on the last item did. Where one of them does not show, the menus that were opened are closed again."""
     if app_name is not None:
-        await bring_forward(steps, of_app(await windows(steps), app_name)[0])
-    menus = Menus(steps)
+        await bring_to_front(steps, find_app_windows(await list_windows(steps), app_name)[0])
+    menus = WindowMenus(steps)
     done: Mapping[str, Any] = {}
-    item: Part | None = None
+    item: UiElement | None = None
     try:
         for name in way:
-            item = await _item(menus, name, below=item)
+            item = await _find_item(menus, name, below=item)
             done = await steps.take("execute_accessible", action="click", element_id=item.id)
     except ToolError:
         if item is not None:
@@ -97,25 +104,25 @@ async def _chosen(steps: Steps, way: Sequence[str], app_name: str | None) -> Map
     return done
 
 
-async def _item(menus: Menus, name: str, *, below: Part | None) -> Part:
+async def _find_item(menus: WindowMenus, name: str, *, below: UiElement | None) -> UiElement:
     """The item of that name that shows, exact or without mnemonic, dots and case; `below` has been asked to open."""
-    shown: list[Part] = []
+    shown: list[UiElement] = []
 
-    async def found() -> Part | None:
+    async def found() -> UiElement | None:
         shown[:] = await menus.items()
         exact = [part for part in shown if part.name == name]
-        fitting = exact or [part for part in shown if said_by(name, part.name)]
+        fitting = exact or [part for part in shown if is_label_match(name, part.name)]
         return (fitting[-1] if below else fitting[0]) if fitting else None
 
-    item = await until(found, OPENED_S)
+    item = await wait_for_value(found, MENU_OPEN_TIMEOUT_S)
     if item is None and below is not None and shown and (len(shown) <= menus.fewest or shown[-1].name == below.name):
         # Some menus close again when they are asked to open by their action, and GTK's do not open in a window that is just coming up; what
         # hangs on them has not shown.
         await menus.steps.take("execute_gui", action="click", element_id=below.id)
-        item = await until(found, OPENED_S)
+        item = await wait_for_value(found, MENU_OPEN_TIMEOUT_S)
     if item is None:
         if not shown:
-            await told_parts(menus.steps)
+            await require_elements(menus.steps)
         raise NotFound(
             f"no menu shows {name!r}",
             hint="write it as it is shown",

@@ -8,28 +8,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from handrail_workflows.steps import Steps, until
-from handrail_workflows.windows import Part, Shown, parts, text_of, windows
+from handrail_workflows.steps import WorkflowSteps, wait_for_value
+from handrail_workflows.windows import ShownWindow, UiElement, join_label_texts, list_windows, read_elements
 
 # A dialog's buttons may come a moment after its window.
-DRAWN_S = 2.0
-GONE_S = 5.0
+DRAW_TIMEOUT_S = 2.0
+CLOSE_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DialogQuestion:
     """A dialog with buttons and nothing to fill in."""
 
-    window: Shown
+    window: ShownWindow
     text: str
-    buttons: tuple[Part, ...]
+    buttons: tuple[UiElement, ...]
 
     @property
-    def default(self) -> Part | None:
+    def default(self) -> UiElement | None:
         return next((button for button in self.buttons if button.has("default")), None)
 
     @property
-    def others(self) -> tuple[Part, ...]:
+    def others(self) -> tuple[UiElement, ...]:
         return tuple(button for button in self.buttons if not button.has("default"))
 
     def wire(self) -> dict[str, Any]:
@@ -40,25 +40,25 @@ class Question:
         }
 
 
-async def asked(steps: Steps, window: Shown) -> Question | None:
+async def read_question(steps: WorkflowSteps, window: ShownWindow) -> DialogQuestion | None:
     """The question in the active window; None when that is no question."""
 
-    async def drawn() -> list[Part]:
-        shown = await parts(steps)
+    async def drawn() -> list[UiElement]:
+        shown = await read_elements(steps)
         return shown if any(part.role == "button" and part.usable for part in shown) else []
 
-    shown = await until(drawn, DRAWN_S)
+    shown = await wait_for_value(drawn, DRAW_TIMEOUT_S)
     found = tuple(part for part in shown if part.role == "button" and part.usable)
     fields = [part for part in shown if part.has("editable") and part.usable]
     menus = [part for part in shown if part.role in ("menu", "menu bar")]
-    return Question(window, text_of(shown), found) if found and not fields and not menus else None
+    return DialogQuestion(window, join_label_texts(shown), found) if found and not fields and not menus else None
 
 
-async def answer(steps: Steps, question: Question, button: Part) -> bool:
+async def answer_question(steps: WorkflowSteps, question: DialogQuestion, button: UiElement) -> bool:
     """Press one of its buttons; whether it went away."""
     await steps.take("execute_accessible", action="click", element_id=button.id)
 
     async def gone() -> bool:
-        return all(window.id != question.window.id for window in await windows(steps))
+        return all(window.id != question.window.id for window in await list_windows(steps))
 
-    return await until(gone, GONE_S)
+    return await wait_for_value(gone, CLOSE_TIMEOUT_S)

@@ -28,12 +28,12 @@ from handrail import (
 
 T = TypeVar("T")
 
-LOOK_AGAIN_S = 0.1
+POLL_INTERVAL_S = 0.1
 # Letters of a step that are told.
-TOLD = 200
+MAX_STEP_CHARS = 200
 
 # A step that failed fails the workflow, for the same reason.
-FAILURES: dict[str, type[ToolError]] = {
+ERROR_TYPES: dict[str, type[ToolError]] = {
     kind.code: kind
     for kind in (
         AmbiguousElement,
@@ -49,7 +49,7 @@ FAILURES: dict[str, type[ToolError]] = {
 }
 
 
-class Texts(Protocol):
+class FileTextService(Protocol):
     """The service `file_texts`."""
 
     async def read(self, path: Path, named: str) -> str:
@@ -62,7 +62,7 @@ class Texts(Protocol):
 
 
 @dataclass(slots=True)
-class Steps:
+class WorkflowSteps:
     """What one workflow does, in order."""
 
     context: ToolContext
@@ -70,19 +70,19 @@ class Steps:
 
     async def look(self, tool: str, **args: Any) -> ToolResult:
         """A call that only looks: judged and recorded, and not counted as a step."""
-        return succeeded(await self.context.call(tool, args), tool)
+        return ensure_succeeded(await self.context.call(tool, args), tool)
 
     async def take(self, tool: str, *, untold: str = "", **args: Any) -> ToolResult:
         """A step; the workflow ends with it when it fails. `untold` names an argument that holds what the caller may not know."""
-        return succeeded(await self.attempt(tool, untold=untold, **args), tool)
+        return ensure_succeeded(await self.attempt(tool, untold=untold, **args), tool)
 
     async def attempt(self, tool: str, *, untold: str = "", **args: Any) -> ToolResult:
         """A step that may fail; a refusal still ends the workflow. `untold` as for `take`."""
         self.context.checkpoint()
         result = await self.context.call(tool, args)
-        self.taken.append(_told(tool, {key: value for key, value in args.items() if key != untold}, result))
+        self.taken.append(_describe_step(tool, {key: value for key, value in args.items() if key != untold}, result))
         if result.status in ("denied", "cancelled"):
-            succeeded(result, tool)
+            ensure_succeeded(result, tool)
         return result
 
     def note(self, did: str, **more: Any) -> None:
@@ -99,28 +99,28 @@ class Steps:
             raise
 
 
-def succeeded(result: ToolResult, tool: str) -> ToolResult:
+def ensure_succeeded(result: ToolResult, tool: str) -> ToolResult:
     """The result, or its error as this call's own."""
     if result.ok:
         return result
     error = result["error"]
-    kind = FAILURES.get(error["code"], Denied if result.status == "denied" else Downstream)
-    said = " ".join(str(result.get("stderr") or "").split())[-TOLD:]
+    kind = ERROR_TYPES.get(error["code"], Denied if result.status == "denied" else Downstream)
+    said = " ".join(str(result.get("stderr") or "").split())[-MAX_STEP_CHARS:]
     raise kind(f"{tool} failed: {error['message']}{f': {said}' if said else ''}", details=dict(error["details"]))
 
 
-async def until(find: Callable[[], Awaitable[T]], timeout: float) -> T:
+async def wait_for_value(find: Callable[[], Awaitable[T]], timeout: float) -> T:
     """The first true value, or the last one when none comes in time (seconds)."""
     deadline = anyio.current_time() + timeout
     while not (found := await find()) and anyio.current_time() < deadline:
-        await anyio.sleep(LOOK_AGAIN_S)
+        await anyio.sleep(POLL_INTERVAL_S)
     return found
 
 
-def _told(tool: str, args: dict[str, Any], result: ToolResult) -> dict[str, Any]:
+def _describe_step(tool: str, args: dict[str, Any], result: ToolResult) -> dict[str, Any]:
     did = result.get("description") or ", ".join(f"{key}={value!r}" for key, value in args.items())
-    told: dict[str, Any] = {"tool": tool, "did": str(did)[:TOLD], "status": result.status}
+    told: dict[str, Any] = {"tool": tool, "did": str(did)[:MAX_STEP_CHARS], "status": result.status}
     told |= {key: result[key] for key in ("effect", "evidence") if result.get(key)}
     if not result.ok:
-        told["error"] = str(result["error"]["message"])[:TOLD]
+        told["error"] = str(result["error"]["message"])[:MAX_STEP_CHARS]
     return told

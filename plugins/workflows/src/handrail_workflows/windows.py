@@ -8,17 +8,17 @@ from pathlib import PurePath
 from typing import Any
 
 from handrail import AmbiguousElement, Downstream, NotFound, Rect
-from handrail.words import folded
-from handrail_workflows.steps import Steps
+from handrail.text import fold_text
+from handrail_workflows.steps import WorkflowSteps
 
 # What is looked for may be far down in a window.
-DEEP = 100
+MAX_TREE_DEPTH = 100
 # Of what shows in a window, as many as each call tells.
-MOST_PAGES = 20
+MAX_PAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownWindow:
     """A window."""
 
     id: str
@@ -30,7 +30,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UiElement:
     """An element of a window, as `get_ui_context` tells it."""
 
     id: str
@@ -51,11 +51,11 @@ class Part:
         return self.states.isdisjoint(("disabled", "offscreen"))
 
 
-async def windows(steps: Steps) -> list[Shown]:
+async def list_windows(steps: WorkflowSteps) -> list[ShownWindow]:
     """All windows, topmost first."""
     listed = await steps.look("window_list")
     return [
-        Shown(
+        ShownWindow(
             w["id"],
             w["title"],
             w["process"],
@@ -68,19 +68,19 @@ async def windows(steps: Steps) -> list[Shown]:
     ]
 
 
-async def active_window(steps: Steps) -> Shown:
+async def find_active_window(steps: WorkflowSteps) -> ShownWindow:
     """The window that has the keyboard."""
-    found = next((window for window in await windows(steps) if window.active), None)
+    found = next((window for window in await list_windows(steps) if window.active), None)
     if found is None:
         raise Downstream("no window is active", hint="bring one to the front with window_focus, or start a program")
     return found
 
 
-async def parts(steps: Steps) -> list[Part]:
+async def read_elements(steps: WorkflowSteps) -> list[UiElement]:
     """What shows in the active window; empty where its program publishes no accessibility tree of it."""
-    whole: dict[str, Any] = {"full": True, "max_depth": DEEP}
-    asked, shown = whole, list[Part]()
-    for _ in range(MOST_PAGES):
+    whole: dict[str, Any] = {"full": True, "max_depth": MAX_TREE_DEPTH}
+    asked, shown = whole, list[UiElement]()
+    for _ in range(MAX_PAGES):
         seen = await steps.context.call("get_ui_context", asked)
         if not seen.ok and not shown:
             return []
@@ -88,7 +88,7 @@ async def parts(steps: Steps) -> list[Part]:
             # It has changed meanwhile.
             asked, shown = whole, []
             continue
-        shown += [_part(steps, element) for element in seen["elements"]]
+        shown += [_build_element(steps, element) for element in seen["elements"]]
         if not (seen["truncated"] and seen["elements"]):
             break
         asked = {**whole, "after": shown[-1].id}
@@ -96,14 +96,18 @@ async def parts(steps: Steps) -> list[Part]:
         raise Downstream(
             "the active window shows more than can be read", hint="work it by observe_screen, part by part"
         )
-    active = next((window for window in await windows(steps) if window.active), None)
-    return shown if active is None or seen["foreground_window"] == active.title or _fills(shown, active.rect) else []
+    active = next((window for window in await list_windows(steps) if window.active), None)
+    return (
+        shown
+        if active is None or seen["foreground_window"] == active.title or _is_of_window(shown, active.rect)
+        else []
+    )
 
 
-async def told_parts(steps: Steps) -> list[Part]:
+async def require_elements(steps: WorkflowSteps) -> list[UiElement]:
     """What shows in the active window; `Downstream` where nothing is told of it, so that nothing can be missing in it."""
-    if not (shown := await parts(steps)):
-        now = await active_window(steps)
+    if not (shown := await read_elements(steps)):
+        now = await find_active_window(steps)
         raise Downstream(
             f"nothing is told of what {now.title!r} shows: its program publishes no tree, or does not answer",
             hint="get_ui_context says which; work it by execute_gui, by points of a picture",
@@ -111,7 +115,7 @@ async def told_parts(steps: Steps) -> list[Part]:
     return shown
 
 
-def _fills(shown: Sequence[Part], window: Rect) -> bool:
+def _is_of_window(shown: Sequence[UiElement], window: Rect) -> bool:
     """Whether these parts are that window's: a dialog without a tree may stand before a window, or a bubble, that has one."""
     rects = [part.rect.intersect(window) for part in shown if part.rect is not None]
     rects = [rect for rect in rects if not rect.empty]
@@ -122,9 +126,9 @@ def _fills(shown: Sequence[Part], window: Rect) -> bool:
     return 2 * width * height >= window.width * window.height
 
 
-def _part(steps: Steps, element: Mapping[str, Any]) -> Part:
+def _build_element(steps: WorkflowSteps, element: Mapping[str, Any]) -> UiElement:
     whole = steps.context.observations.element(element["id"])
-    return Part(
+    return UiElement(
         element["id"],
         element["type"],
         whole.text,
@@ -136,20 +140,20 @@ def _part(steps: Steps, element: Mapping[str, Any]) -> Part:
     )
 
 
-def of_app(found: Sequence[Shown], name: str, programs: Collection[str] = ()) -> list[Shown]:
+def find_app_windows(found: Sequence[ShownWindow], name: str, programs: Collection[str] = ()) -> list[ShownWindow]:
     """The windows of the program that is named by a window's id or title, by its process, or by one of `programs`, its file names.
 
     `NotFound` when there is none, `AmbiguousElement` when several programs fit.
     """
-    sought = folded(name)
-    known = {folded(PurePath(program).name) for program in programs}
-    tiers: tuple[Callable[[Shown], bool], ...] = (
+    sought = fold_text(name)
+    known = {fold_text(PurePath(program).name) for program in programs}
+    tiers: tuple[Callable[[ShownWindow], bool], ...] = (
         lambda w: w.id == name,
-        lambda w: folded(w.title) == sought,
-        lambda w: folded(w.process) == sought,
-        lambda w: folded(w.process) in known,
-        lambda w: sought in folded(w.title),
-        lambda w: sought in folded(w.process),
+        lambda w: fold_text(w.title) == sought,
+        lambda w: fold_text(w.process) == sought,
+        lambda w: fold_text(w.process) in known,
+        lambda w: sought in fold_text(w.title),
+        lambda w: sought in fold_text(w.process),
     )
     for fits in tiers:
         fitting = [window for window in found if fits(window)]
@@ -157,28 +161,28 @@ def of_app(found: Sequence[Shown], name: str, programs: Collection[str] = ()) ->
             raise AmbiguousElement(
                 f"the windows of several programs fit {name!r}",
                 hint="give more of the title, or a window's id",
-                details={"candidates": [told(window) for window in fitting]},
+                details={"candidates": [describe_window(window) for window in fitting]},
             )
         if fitting:
             return fitting
     raise NotFound(
         f"no window belongs to {name!r}",
         hint="launch_app starts a program; window_list shows what there is",
-        details={"candidates": [told(window) for window in found]},
+        details={"candidates": [describe_window(window) for window in found]},
     )
 
 
-async def bring_forward(steps: Steps, window: Shown) -> None:
+async def bring_to_front(steps: WorkflowSteps, window: ShownWindow) -> None:
     """Give it the keyboard, unless it has it."""
     if not window.active:
         await steps.take("window_focus", title=window.id)
 
 
-def told(window: Shown) -> dict[str, Any]:
+def describe_window(window: ShownWindow) -> dict[str, Any]:
     """A window as a candidate."""
     return {"id": window.id, "title": window.title, "process": window.process, "pid": window.pid}
 
 
-def text_of(elements: Iterable[Part]) -> str:
+def join_label_texts(elements: Iterable[UiElement]) -> str:
     """What a dialog says, in its own words."""
     return "\n".join(dict.fromkeys(part.name for part in elements if part.role == "label" and part.name))

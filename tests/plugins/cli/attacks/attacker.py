@@ -14,9 +14,9 @@ from typing import Any
 from tests.plugins.cli.attacks.stage import Snapshot, Stage
 
 from handrail import Session, ToolResult
-from handrail.asking.confirm import Confirmer
-from handrail.commands.evaluate import judged
-from handrail.opening import found_runtime
+from handrail.api.approval import Confirmer
+from handrail.cli.evaluate import evaluate_line
+from handrail.open_session import open_configured_runtime
 from handrail.runtime import Runtime
 
 # Commands that run in one call, as long as their verdict is the same.
@@ -90,7 +90,7 @@ class Attacker:
             "workspace": [str(self.stage.workspace)],
             "env": dict(self.session.environment),
         }
-        verdict = await judged(json.dumps(line).encode(), self.runtime)
+        verdict = await evaluate_line(json.dumps(line).encode(), self.runtime)
         return Attempt(command, verdict["decision"], verdict["view"], verdict["route"])
 
     async def _run_batch(self, commands: Sequence[str]) -> None:
@@ -139,7 +139,7 @@ async def open_attacker(
 ) -> AsyncGenerator[Attacker, None]:
     """Open a session on the stage; nobody answers its questions unless `confirm` does."""
     async with (
-        found_runtime(settings, cwd=stage.workspace, environment=stage.environment) as runtime,
+        open_configured_runtime(settings, cwd=stage.workspace, environment=stage.environment) as runtime,
         runtime.session(confirm=confirm) as session,
     ):
         yield Attacker(stage, session, runtime)

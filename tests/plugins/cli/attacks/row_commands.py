@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product
 
 from handrail_cli.programs import rows
-from handrail_cli.programs.rows import Operand, Option, Row
+from handrail_cli.programs.rows import ProgramRow, RowOperand, RowOption
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ def is_first(path: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _installed() -> Mapping[tuple[str, ...], Row]:
-    found: dict[tuple[str, ...], Row] = {}
-    for name in rows.index():
+def _installed() -> Mapping[tuple[str, ...], ProgramRow]:
+    found: dict[tuple[str, ...], ProgramRow] = {}
+    for name in rows.load_row_index():
         if shutil.which(name) is None or name in ENDLESS:
             continue
-        for block in rows.program(name):
+        for block in rows.find_program_blocks(name):
             for path in product((name,), *(sorted(names) for names in block.names[1:])):
-                found.setdefault(path, rows.row(block))
+                found.setdefault(path, rows.parse_row(block))
     return found
 
 
@@ -131,7 +131,7 @@ def _line(path: tuple[str, ...], options: Sequence[str], operands: Sequence[str]
     return f"{bait.before or f'{LIMIT} '}{' '.join(words)}{bait.after}"
 
 
-def _operand_words(operands: Sequence[Operand], bait: Bait) -> list[tuple[str, ...]]:
+def _operand_words(operands: Sequence[RowOperand], bait: Bait) -> list[tuple[str, ...]]:
     """Return the words that the operands of a row may be, one choice of each role after another."""
     choices = [_choices(operand, bait) for operand in operands if operand.role not in ("none", "commands")]
     if not choices:
@@ -141,7 +141,7 @@ def _operand_words(operands: Sequence[Operand], bait: Bait) -> list[tuple[str, .
     return [tuple(word for one in choices for word in one[turn % len(one)]) for turn in range(longest)]
 
 
-def _choices(operand: Operand, bait: Bait) -> list[tuple[str, ...]]:
+def _choices(operand: RowOperand, bait: Bait) -> list[tuple[str, ...]]:
     role = operand.role.removeprefix("2")
     if role.startswith("code/"):
         return [(code,) for code in CODE.get(role[5:], ("1",))]
@@ -155,7 +155,7 @@ def _choices(operand: Operand, bait: Bait) -> list[tuple[str, ...]]:
     return [*paths, ("zq", bait.paths[1]), tuple(bait.paths[:3])] if operand.count == "..." else paths
 
 
-def _option_words(option: Option, bait: Bait) -> list[tuple[str, ...]]:
+def _option_words(option: RowOption, bait: Bait) -> list[tuple[str, ...]]:
     """Return the ways to write an option."""
     name = option.name
     if option.value == "prefix":

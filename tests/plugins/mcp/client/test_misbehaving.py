@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from handrail import Answer, Choice, Session
-from handrail_mcp.client.connection import MOST
+from handrail_mcp.client.connection import MAX_LISTED_ITEMS
 
 from .using import at, helpful, names, raw, until, using
 
@@ -173,7 +173,7 @@ async def test_why_a_server_did_not_start_is_told() -> None:
 
 async def test_of_ten_thousand_tools_some_are_offered(caplog: pytest.LogCaptureFixture) -> None:
     async with using({"bad": raw("many")}) as session:
-        assert len(await names(session)) == MOST
+        assert len(await names(session)) == MAX_LISTED_ITEMS
         await session.tools()
     assert sum("more than" in record.message for record in caplog.records) == 1
 

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from handrail import Answer, Choice, Media
-from handrail.commands import program
-from handrail.watching.events import Progress
+from handrail.api.events import Progress
+from handrail.cli import handrail_program
 
 from .using import at, deciding, names, raw, until, using
 
@@ -132,7 +132,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_says_how_it_stands_with_each_server(configured: Path) -> None:
-    done = CliRunner().invoke(program, ["mcp", "servers", "--json", "--config", str(configured)])
+    done = CliRunner().invoke(handrail_program, ["mcp", "servers", "--json", "--config", str(configured)])
     docs, none = json.loads(done.stdout)
     assert (docs["name"], docs["state"], docs["offers"]) == ("docs", "ready", ["mcp_docs_echo"])
     assert (none["name"], none["state"]) == ("none", "waiting")
@@ -140,7 +140,7 @@ def test_the_command_says_how_it_stands_with_each_server(configured: Path) -> No
 
 
 def test_the_doctor_names_a_server_that_does_not_work(configured: Path) -> None:
-    done = CliRunner().invoke(program, ["doctor", "--json", "--config", str(configured)])
+    done = CliRunner().invoke(handrail_program, ["doctor", "--json", "--config", str(configured)])
     found = {check["name"]: check for check in json.loads(done.stdout)}
     assert found["server docs"]["ok"]
     assert not found["server none"]["ok"]

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from handrail import Answer, Choice, Decision, Media, ToolCall
-from handrail.asking.confirm import no
-from handrail.watching.events import Progress, ToolsChanged
+from handrail.api.approval import no
+from handrail.api.events import Progress, ToolsChanged
 
 from .using import HERE, at, deciding, helpful, names, raw, until, using
 

@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from handrail import Answer, Choice, Session
-from handrail.asking.confirm import Confirmer, yes
-from handrail.testing.sessions import open_test_session
+from handrail.api.approval import Confirmer, yes
+from handrail.testing.session_fixtures import open_test_session
 from handrail_mcp import hooks
 
 HERE = Path(__file__).parent

@@ -8,12 +8,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from handrail_mcp.setup.changing import TEXTS, installing, open_file, shown
-from handrail_mcp.setup.clients import CLIENTS, Client, Machine, Server, System
+from handrail_mcp.setup.clients import CLIENTS, McpClient, ServerCommand, SystemName, UserMachine
+from handrail_mcp.setup.config_edit import TEXT_FORMATS, format_entry, open_config_file, plan_install
 
 from .documented import DOCUMENTED, READ
 
-SERVER = Server("/opt/handrail/bin/handrail", ("serve", "--desktop", "private"), {"HANDRAIL_TOOLS_PROFILE": "shell"})
+SERVER = ServerCommand(
+    "/opt/handrail/bin/handrail", ("serve", "--desktop", "private"), {"HANDRAIL_TOOLS_PROFILE": "shell"}
+)
 HOME, APPDATA = Path("/home/me"), "/roaming"
 
 each_client = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
@@ -26,16 +28,18 @@ def test_every_client_has_its_documentation_named_and_dated():
 
 
 @each_client
-@pytest.mark.parametrize("server", [SERVER, Server("handrail", ("serve",), {}, ("DISPLAY",))], ids=["full", "plain"])
-def test_an_entry_fits_what_is_documented(client: Client, server: Server):
-    written = TEXTS[client.format]().read(shown(client, "handrail", server))
+@pytest.mark.parametrize(
+    "server", [SERVER, ServerCommand("handrail", ("serve",), {}, ("DISPLAY",))], ids=["full", "plain"]
+)
+def test_an_entry_fits_what_is_documented(client: McpClient, server: ServerCommand):
+    written = TEXT_FORMATS[client.format]().read(format_entry(client, "handrail", server))
     jsonschema.validate(written, DOCUMENTED[client.name].schema)
     entry = written[client.key]["handrail"]
-    assert client.server(entry) == Server(server.command, server.args)
+    assert client.server(entry) == ServerCommand(server.command, server.args)
 
 
 @each_client
-def test_a_key_that_is_not_documented_would_be_noticed(client: Client):
+def test_a_key_that_is_not_documented_would_be_noticed(client: McpClient):
     written = {client.key: {"handrail": {**client.entry("handrail", SERVER), "made_up": 1}}}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(written, DOCUMENTED[client.name].schema)
@@ -43,8 +47,8 @@ def test_a_key_that_is_not_documented_would_be_noticed(client: Client):
 
 @each_client
 @pytest.mark.parametrize(("system", "of"), [("linux", "linux"), ("darwin", "macos"), ("win32", "windows")])
-def test_the_file_is_where_it_is_documented(client: Client, system: System, of: str):
-    machine = Machine(system, HOME, {"APPDATA": APPDATA}, Path("/work"))
+def test_the_file_is_where_it_is_documented(client: McpClient, system: SystemName, of: str):
+    machine = UserMachine(system, HOME, {"APPDATA": APPDATA}, Path("/work"))
     documented: str = getattr(DOCUMENTED[client.name], of)
     expected = documented.replace("~", str(HOME)).replace("%USERPROFILE%", str(HOME)).replace("%APPDATA%", APPDATA)
     assert machine.file(client, "user") == Path(expected)
@@ -63,19 +67,19 @@ def test_the_file_is_where_it_is_documented(client: Client, system: System, of: 
 )
 def test_a_folder_that_the_client_was_told_of_counts(name: str, variables: dict[str, str], expected: str):
     client = next(client for client in CLIENTS if client.name == name)
-    assert Machine("linux", HOME, variables, Path("/work")).file(client, "user") == Path(expected)
+    assert UserMachine("linux", HOME, variables, Path("/work")).file(client, "user") == Path(expected)
 
 
 @each_client
-def test_an_entry_goes_into_a_file_that_is_not_there(client: Client, tmp_path: Path):
-    change = installing(client, open_file(tmp_path / "deep" / "file"), "handrail", SERVER, force=False)
+def test_an_entry_goes_into_a_file_that_is_not_there(client: McpClient, tmp_path: Path):
+    change = plan_install(client, open_config_file(tmp_path / "deep" / "file"), "handrail", SERVER, force=False)
     assert change.done == "added"
-    assert change.after == shown(client, "handrail", SERVER)
+    assert change.after == format_entry(client, "handrail", SERVER)
 
 
 def test_the_page_on_clients_names_each_with_its_files():
     page = (Path(__file__).parents[4] / "docs" / "clients.md").read_text()
-    machine = Machine("linux", Path("~"), {}, Path())
+    machine = UserMachine("linux", Path("~"), {}, Path())
     for client in CLIENTS:
         project = f"`{client.project}` " if client.project else ""
         assert f"| `{client.name}` | {client.title} | `{machine.file(client, 'user')}` | {project}|\n" in page

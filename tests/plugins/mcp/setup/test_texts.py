@@ -15,14 +15,22 @@ import yaml
 from hypothesis import assume, given, settings, strategies as st
 
 from handrail.errors import HandrailError
-from handrail_mcp.setup.changing import BOM, TEXTS, Change, installing, open_file, uninstalling, write
-from handrail_mcp.setup.clients import CLIENTS, Client, Server
-from handrail_mcp.setup.texts import BrokenError
-from handrail_mcp.setup.yamls import Yaml
+from handrail_mcp.setup.clients import CLIENTS, McpClient, ServerCommand
+from handrail_mcp.setup.config_edit import (
+    BOM,
+    TEXT_FORMATS,
+    ConfigChange,
+    open_config_file,
+    plan_install,
+    plan_uninstall,
+    write_change,
+)
+from handrail_mcp.setup.config_format import MalformedConfigError
+from handrail_mcp.setup.yaml_format import YamlFormat
 
 from .kept import JSON, KEPT
 
-SERVER = Server("/opt/handrail", ("serve", "--desktop", "private"))
+SERVER = ServerCommand("/opt/handrail", ("serve", "--desktop", "private"))
 NAMED = {client.name: client for client in CLIENTS}
 
 each_kept = pytest.mark.parametrize(("name", "text"), KEPT.items(), ids=list(KEPT))
@@ -34,15 +42,15 @@ def made(tmp_path: Path, text: str | bytes) -> Path:
     return path
 
 
-def put(client: Client, path: Path, server: Server = SERVER, *, force: bool = False) -> Change:
-    change = installing(client, open_file(path), "handrail", server, force=force)
-    write(change, path.parent / "kept")
+def put(client: McpClient, path: Path, server: ServerCommand = SERVER, *, force: bool = False) -> ConfigChange:
+    change = plan_install(client, open_config_file(path), "handrail", server, force=force)
+    write_change(change, path.parent / "kept")
     return change
 
 
-def take(client: Client, path: Path, *, force: bool = False) -> Change:
-    change = uninstalling(client, open_file(path), "handrail", force=force)
-    write(change, path.parent / "kept")
+def take(client: McpClient, path: Path, *, force: bool = False) -> ConfigChange:
+    change = plan_uninstall(client, open_config_file(path), "handrail", force=force)
+    write_change(change, path.parent / "kept")
     return change
 
 
@@ -58,7 +66,7 @@ def test_nothing_that_was_there_is_changed(name: str, text: str, tmp_path: Path)
     assert put(NAMED[name], path).done == "added"
     after = path.read_text()
     assert [line for line in gone(text, after) if not line.rstrip().endswith("// the last one")] == []
-    content = TEXTS[NAMED[name].format]().read(after)[NAMED[name].key]
+    content = TEXT_FORMATS[NAMED[name].format]().read(after)[NAMED[name].key]
     assert len(content) > 1
     assert content["handrail"] == NAMED[name].entry("handrail", SERVER)
 
@@ -88,7 +96,7 @@ def test_done_again_nothing_changes(name: str, text: str, tmp_path: Path):
     path = made(tmp_path, text)
     put(NAMED[name], path)
     before = path.read_bytes()
-    again = installing(NAMED[name], open_file(path), "handrail", SERVER, force=False)
+    again = plan_install(NAMED[name], open_config_file(path), "handrail", SERVER, force=False)
     assert (again.done, again.after, again.diff) == ("unchanged", before.decode(), "")
 
 
@@ -96,9 +104,9 @@ def test_done_again_nothing_changes(name: str, text: str, tmp_path: Path):
 def test_an_entry_of_ours_is_brought_up_to_date_and_keeps_what_was_added_to_it(name: str, text: str, tmp_path: Path):
     client, path = NAMED[name], made(tmp_path, text)
     put(client, path)
-    editor = TEXTS[client.format]()
+    editor = TEXT_FORMATS[client.format]()
     path.write_text(editor.put(path.read_text(), (client.key, "handrail", "mine"), "kept"))
-    newer = Server("/other/handrail", ("serve", "--profile", "all"), {"A": "b"})
+    newer = ServerCommand("/other/handrail", ("serve", "--profile", "all"), {"A": "b"})
     assert put(client, path, newer).done == "updated"
     entry = editor.read(path.read_text())[client.key]["handrail"]
     assert entry == {**client.entry("handrail", newer), "mine": "kept"}
@@ -108,15 +116,17 @@ def test_an_entry_of_ours_is_brought_up_to_date_and_keeps_what_was_added_to_it(n
 @each_kept
 def test_an_entry_of_somebody_else_is_left_alone_unless_forced(name: str, text: str, tmp_path: Path):
     client = NAMED[name]
-    theirs = client.entry("handrail", Server("/usr/bin/rails", ("server",)))
-    path = made(tmp_path, TEXTS[client.format]().put(text, (client.key, "handrail"), theirs))
+    theirs = client.entry("handrail", ServerCommand("/usr/bin/rails", ("server",)))
+    path = made(tmp_path, TEXT_FORMATS[client.format]().put(text, (client.key, "handrail"), theirs))
     before = path.read_bytes()
     for act in (put, take):
         with pytest.raises(HandrailError, match="not Handrail's"):
             act(client, path)
     assert path.read_bytes() == before
     assert put(client, path, force=True).done == "updated"
-    assert TEXTS[client.format]().read(path.read_text())[client.key]["handrail"] == client.entry("handrail", SERVER)
+    assert TEXT_FORMATS[client.format]().read(path.read_text())[client.key]["handrail"] == client.entry(
+        "handrail", SERVER
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,16 +162,16 @@ def test_a_file_that_cannot_be_edited_is_told_with_the_cure_and_stays(name: str,
 
 def test_a_file_that_its_client_writes_in_the_meantime_is_left_as_it_wrote_it(tmp_path: Path):
     path = made(tmp_path, JSON)
-    change = installing(NAMED["claude"], open_file(path), "handrail", SERVER, force=False)
+    change = plan_install(NAMED["claude"], open_config_file(path), "handrail", SERVER, force=False)
     path.write_text('{"numStartups": 4}')
     with pytest.raises(HandrailError, match="changed by somebody else"):
-        write(change, tmp_path / "kept")
+        write_change(change, tmp_path / "kept")
     assert path.read_text() == '{"numStartups": 4}'
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path):
     with pytest.raises(HandrailError, match="cannot be read"):
-        open_file(tmp_path)
+        open_config_file(tmp_path)
 
 
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
@@ -216,7 +226,7 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
 )
 def test_every_way_of_writing_it_takes_the_entry_and_gives_it_back(name: str, text: str, tmp_path: Path):
     client, path = NAMED[name], made(tmp_path, text)
-    editor = TEXTS[client.format]()
+    editor = TEXT_FORMATS[client.format]()
     before = editor.read(text)
     assert put(client, path).done == "added"
     content = editor.read(path.read_text())
@@ -224,7 +234,7 @@ def test_every_way_of_writing_it_takes_the_entry_and_gives_it_back(name: str, te
     assert {key: value for key, value in content.items() if value} == {
         key: value for key, value in before.items() if value
     }
-    newer = Server("/b/handrail", ("serve",))
+    newer = ServerCommand("/b/handrail", ("serve",))
     assert put(client, path, newer).done == "updated"
     assert editor.read(path.read_text())[client.key]["handrail"] == client.entry("handrail", newer)
 
@@ -255,7 +265,7 @@ def test_any_json_with_any_comments_gives_back_what_it_took(
     indent: int | str | None,
     notes: list[str],
 ):
-    client, editor = NAMED["zed"], TEXTS["json"]()
+    client, editor = NAMED["zed"], TEXT_FORMATS["json"]()
     content = {**before, client.key: {**servers, "last": {}}, **after}
     noted = iter(cycle(notes if indent else [""]))
     lines = json.dumps(content, indent=indent, ensure_ascii=False).split("\n")
@@ -291,7 +301,7 @@ def test_any_yaml_and_toml_gives_back_what_it_took(
     name: str, before: dict[str, Any], servers: dict[str, Any], after: dict[str, Any]
 ):
     client = NAMED[name]
-    editor, content = TEXTS[client.format](), {**before, client.key: servers, **after}
+    editor, content = TEXT_FORMATS[client.format](), {**before, client.key: servers, **after}
     text = WRITERS[name](content)
     assume(editor.read(text) == content)
     entry = client.entry("handrail", SERVER)
@@ -305,14 +315,14 @@ def test_any_yaml_and_toml_gives_back_what_it_took(
 )
 def test_what_goes_into_a_mapping_of_one_line_comes_out_again(before: str) -> None:
     path = ("extensions", "handrail")
-    with_it = Yaml().put(before, path, {"cmd": "handrail"})
-    assert Yaml().read(with_it)["extensions"]["handrail"] == {"cmd": "handrail"}
-    assert Yaml().read(Yaml().drop(with_it, path)) == Yaml().read(before)
+    with_it = YamlFormat().put(before, path, {"cmd": "handrail"})
+    assert YamlFormat().read(with_it)["extensions"]["handrail"] == {"cmd": "handrail"}
+    assert YamlFormat().read(YamlFormat().drop(with_it, path)) == YamlFormat().read(before)
 
 
 def test_a_mapping_of_one_line_with_names_for_other_places_is_left_alone() -> None:
-    with pytest.raises(BrokenError, match="cannot be read by itself"):
-        Yaml().put("a: &x {}\nextensions: {q: *x}\n", ("extensions", "handrail"), {"cmd": "handrail"})
+    with pytest.raises(MalformedConfigError, match="cannot be read by itself"):
+        YamlFormat().put("a: &x {}\nextensions: {q: *x}\n", ("extensions", "handrail"), {"cmd": "handrail"})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
@@ -361,7 +371,7 @@ def test_a_variable_that_is_added_leaves_the_others_and_their_comments(tmp_path:
         '[mcp_servers.handrail]\ncommand = "/old/handrail"\nargs = ["serve"]\n\n[mcp_servers.handrail.env]  # mine\nX = "1"  # also\n',
     )
     before = path.read_text()
-    put(NAMED["codex"], path, Server("/old/handrail", ("serve",), {"A": "b"}))
+    put(NAMED["codex"], path, ServerCommand("/old/handrail", ("serve",), {"A": "b"}))
     assert path.read_text() == f'{before}A = "b"\n'
 
 
@@ -369,4 +379,4 @@ def test_a_pipe_or_a_device_in_the_place_of_a_file_holds_nobody_up(tmp_path: Pat
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(HandrailError, match="is no file"):
-            open_file(path)
+            open_config_file(path)

@@ -12,18 +12,18 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from dbus_fast import Message, MessageType, Variant
 from dbus_fast.errors import AuthError, InvalidAddressError
 
-from handrail.desktops.patience import patience
-from handrail_accessibility.atspi.connections import Connection, Silence, past_the_bus
+from handrail.desktop.load_timeouts import scale_timeout
+from handrail_accessibility.atspi.connections import BusConnection, NoReplyReason, connect_to_peer
 
-A11Y = "org.a11y.atspi."
-PROPERTIES = "org.freedesktop.DBus.Properties"
-DBUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
-REGISTRY = "org.a11y.atspi.Registry"
-ROOT = "/org/a11y/atspi/accessible/root"
-NULL = "/org/a11y/atspi/null"
-NO_REPLY = "org.freedesktop.DBus.Error.NoReply"
+A11Y_PREFIX = "org.a11y.atspi."
+PROPERTIES_INTERFACE = "org.freedesktop.DBus.Properties"
+DBUS_DAEMON = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+REGISTRY_NAME = "org.a11y.atspi.Registry"
+ROOT_PATH = "/org/a11y/atspi/accessible/root"
+NULL_PATH = "/org/a11y/atspi/null"
+NO_REPLY_ERROR = "org.freedesktop.DBus.Error.NoReply"
 
-CONNECT_TIMEOUT_S = 5.0
+BUS_CONNECT_TIMEOUT_S = 5.0
 CALL_TIMEOUT_S = 1.0
 # Whoever reads a whole window has a deadline, and tells a part for a part: a program that pauses for a second is no reason to leave out the rest.
 READ_TIMEOUT_S = 5.0
@@ -49,17 +49,17 @@ class NoAnswer(Exception):
 
 
 # Path, interface, member, signature and body of a call.
-Call = tuple[str, str, str, str, Sequence[Any]]
-Answer = list[Any] | CallFailed | NoAnswer
+BusCall = tuple[str, str, str, str, Sequence[Any]]
+CallAnswer = list[Any] | CallFailed | NoAnswer
 
 
-class Bus:
+class AccessibilityBus:
     """Calls to applications on one accessibility bus; each ends in an answer or an error within its timeout."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BusConnection) -> None:
         self._connection = connection
         # Connections to applications past the bus, by name; None where there is no such way.
-        self._peers: dict[str, Connection | None] = {}
+        self._peers: dict[str, BusConnection | None] = {}
         # Tells this bus from an earlier one, which gave the same unique names to others.
         self.guid = ""
         # Applications that do not give all properties of an object at once.
@@ -78,8 +78,15 @@ class Bus:
         try:
             if enable:
                 status = ["org.a11y.Status", "IsEnabled", Variant("b", True)]
-                await maybe(
-                    session.call, "org.a11y.Bus", "/org/a11y/bus", PROPERTIES, "Set", "ssv", status, timeout=5.0
+                await call_or_none(
+                    session.call,
+                    "org.a11y.Bus",
+                    "/org/a11y/bus",
+                    PROPERTIES_INTERFACE,
+                    "Set",
+                    "ssv",
+                    status,
+                    timeout=5.0,
                 )
             (address,) = await session.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress", timeout=5.0)
         except (CallFailed, NoAnswer) as exc:
@@ -87,14 +94,14 @@ class Bus:
         finally:
             await session.close()
         bus = await cls._open(address.partition(",guid=")[0], "accessibility bus")
-        (bus.guid,) = await bus.call(*DBUS, "GetId")
+        (bus.guid,) = await bus.call(*DBUS_DAEMON, "GetId")
         return bus
 
     @classmethod
     async def _open(cls, address: str, what: str) -> Self:
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                return cls(await Connection.to(address))
+            async with asyncio.timeout(BUS_CONNECT_TIMEOUT_S):
+                return cls(await BusConnection.to(address))
         except (OSError, EOFError, AuthError, InvalidAddressError) as exc:
             raise BusLost(f"the {what} at {address!r} cannot be reached: {exc or type(exc).__name__}") from exc
 
@@ -105,10 +112,10 @@ class Bus:
         self._peers[app] = None
         self._peers[app] = await self.peer(app)
 
-    async def peer(self, app: str) -> Connection | None:
+    async def peer(self, app: str) -> BusConnection | None:
         """A connection of its own to the application, past the bus; None where it offers none."""
-        reply = await maybe(self.call, app, ROOT, A11Y + "Application", "GetApplicationBusAddress")
-        return await past_the_bus(str(reply[0])) if reply else None
+        reply = await call_or_none(self.call, app, ROOT_PATH, A11Y_PREFIX + "Application", "GetApplicationBusAddress")
+        return await connect_to_peer(str(reply[0])) if reply else None
 
     @property
     def alive(self) -> bool:
@@ -131,7 +138,9 @@ class Bus:
             raise answer
         return answer
 
-    async def calls(self, destination: str, calls: Iterable[Call], *, timeout: float = READ_TIMEOUT_S) -> list[Answer]:
+    async def calls(
+        self, destination: str, calls: Iterable[BusCall], *, timeout: float = READ_TIMEOUT_S
+    ) -> list[CallAnswer]:
         """What each of many calls to one application returned, or why it did not; raises `BusLost`.
 
         They cost a fraction of as many that are waited for one by one.
@@ -150,13 +159,13 @@ class Bus:
         if not self.alive:
             raise BusLost("the accessibility bus has ended")
         way = self._way_to(destination)
-        timeout = patience(timeout)
+        timeout = scale_timeout(timeout)
         replies = await way.ask(messages, timeout=timeout)
-        if Silence.ENDED in replies and way is self._connection:
+        if NoReplyReason.ENDED in replies and way is self._connection:
             raise BusLost("the accessibility bus has ended")
-        return [_answer(reply, destination, timeout) for reply in replies]
+        return [_convert_reply(reply, destination, timeout) for reply in replies]
 
-    def _way_to(self, destination: str) -> Connection:
+    def _way_to(self, destination: str) -> BusConnection:
         peer = self._peers.get(destination)
         return peer if peer is not None and peer.alive else self._connection
 
@@ -164,7 +173,7 @@ class Bus:
         self, destination: str, path: str, interface: str, name: str, *, timeout: float = CALL_TIMEOUT_S
     ) -> Any:
         """The value of one property."""
-        (value,) = await self.call(destination, *getting(path, interface, name), timeout=timeout)
+        (value,) = await self.call(destination, *build_property_call(path, interface, name), timeout=timeout)
         return cast("Variant", value).value
 
     async def close(self) -> None:
@@ -176,22 +185,22 @@ class Bus:
         await asyncio.wait([self._connection.ended], timeout=CALL_TIMEOUT_S)
 
 
-def getting(path: str, interface: str, name: str) -> Call:
+def build_property_call(path: str, interface: str, name: str) -> BusCall:
     """The call for the value of one property."""
-    return path, PROPERTIES, "Get", "ss", (interface, name)
+    return path, PROPERTIES_INTERFACE, "Get", "ss", (interface, name)
 
 
-def _answer(reply: Message | Silence, destination: str, timeout: float) -> Answer:
-    if reply is Silence.LATE:
+def _convert_reply(reply: Message | NoReplyReason, destination: str, timeout: float) -> CallAnswer:
+    if reply is NoReplyReason.LATE:
         return NoAnswer(f"{destination} did not answer within {timeout:g} s")
-    if reply is Silence.ENDED:
-        return CallFailed(NO_REPLY, f"{destination} has ended")
+    if reply is NoReplyReason.ENDED:
+        return CallFailed(NO_REPLY_ERROR, f"{destination} has ended")
     if reply.message_type is MessageType.ERROR:
         return CallFailed(reply.error_name or "", " ".join(str(part) for part in reply.body))
     return reply.body
 
 
-async def maybe(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T | None:
+async def call_or_none(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T | None:
     """What the call gives, or None where the application refuses it or does not answer.
 
     It makes the call itself: a coroutine made before would be left over where this one is cancelled before its turn.
@@ -202,7 +211,7 @@ async def maybe(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwarg
         return None
 
 
-async def together(calls: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_results(calls: Iterable[Awaitable[T]]) -> list[T]:
     """The results of calls made at the same time, in order.
 
     asyncio's own, because dbus-fast is asyncio's anyway and a task group costs twice as much for a thousand short calls.

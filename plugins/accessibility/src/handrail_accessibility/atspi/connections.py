@@ -14,13 +14,13 @@ from dbus_fast import Message
 from dbus_fast.aio import MessageBus
 from dbus_fast.errors import AuthError, InvalidAddressError
 
-CONNECT_TIMEOUT_S = 1.0
+PEER_CONNECT_TIMEOUT_S = 1.0
 
 # A program that is busy has a second for each call, and answers one after another.
 CALLS_IN_FLIGHT = 64
 
 
-class Silence(Enum):
+class NoReplyReason(Enum):
     """Why there is no reply."""
 
     ENDED = auto()
@@ -28,15 +28,15 @@ class Silence(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Post:
+class PendingCall:
     """A call on its way, and when it was sent."""
 
     message: Message
-    reply: asyncio.Future[Message | Silence]
+    reply: asyncio.Future[Message | NoReplyReason]
     sent: float | None = None
 
 
-class Connection(MessageBus):
+class BusConnection(MessageBus):
     """A connection whose calls go out together: those made in one turn of the event loop are one write, and at most 64 are unanswered.
 
     Written one by one, each would wake the other side, which costs more than its answer.
@@ -46,8 +46,8 @@ class Connection(MessageBus):
 
     def __init__(self, address: str) -> None:
         super().__init__(bus_address=address)
-        self._waiting: deque[Post] = deque()
-        self._asked: dict[int, Post] = {}
+        self._waiting: deque[PendingCall] = deque()
+        self._asked: dict[int, PendingCall] = {}
         self._about_to_write = False
         self._writing: asyncio.Future[None] | None = None
         self.add_message_handler(self._take)
@@ -65,22 +65,22 @@ class Connection(MessageBus):
     def alive(self) -> bool:
         return not self.ended.done() and self.connected
 
-    async def ask(self, messages: Sequence[Message], *, timeout: float) -> list[Message | Silence]:
+    async def ask(self, messages: Sequence[Message], *, timeout: float) -> list[Message | NoReplyReason]:
         """The replies in order, errors too.
 
         Whoever does not answer one within so many seconds is not waited for again: only those of the others count that are there.
         """
         if not self.alive or not messages:
-            return [Silence.ENDED] * len(messages)
+            return [NoReplyReason.ENDED] * len(messages)
         posts = [self._post(message) for message in messages]
         self._write_soon()
         try:
-            await _answered(posts, timeout)
-            return [post.reply.result() if post.reply.done() else Silence.LATE for post in posts]
+            await _wait_for_replies(posts, timeout)
+            return [post.reply.result() if post.reply.done() else NoReplyReason.LATE for post in posts]
         finally:
             self._forget(posts)
 
-    def _forget(self, posts: Sequence[Post]) -> None:
+    def _forget(self, posts: Sequence[PendingCall]) -> None:
         for post in posts:
             if not post.reply.done():
                 post.reply.cancel()
@@ -88,9 +88,9 @@ class Connection(MessageBus):
         if self._waiting:
             self._write_soon()
 
-    def _post(self, message: Message) -> Post:
+    def _post(self, message: Message) -> PendingCall:
         message.serial = self.next_serial()
-        post = Post(message, asyncio.get_running_loop().create_future())
+        post = PendingCall(message, asyncio.get_running_loop().create_future())
         self._waiting.append(post)
         return post
 
@@ -120,11 +120,11 @@ class Connection(MessageBus):
     def _send_together(self, messages: Sequence[Message]) -> None:
         self._writing = asyncio.get_running_loop().create_future()
         # The library's futures are waited for by nobody, and asyncio would report each unseen failure as a bug.
-        self._writing.add_done_callback(_seen)
+        self._writing.add_done_callback(_consume_exception)
         self._writing.add_done_callback(self._write_soon)
         # A write that finds the other side gone ends the connection, and all that wait for a reply are told; what fails after that is no news.
         with contextlib.suppress(OSError):
-            self._writer.schedule_write(_Together(messages), self._writing)  # pyright: ignore[reportArgumentType,reportOptionalMemberAccess,reportUnknownMemberType]
+            self._writer.schedule_write(_MessageBatch(messages), self._writing)  # pyright: ignore[reportArgumentType,reportOptionalMemberAccess,reportUnknownMemberType]
 
     def _take(self, message: Message) -> bool:
         """Give a reply to whoever asked, and the next call its place."""
@@ -142,10 +142,10 @@ class Connection(MessageBus):
             await self.wait_for_disconnect()
         for post in (*self._asked.values(), *self._waiting):
             if not post.reply.done():
-                post.reply.set_result(Silence.ENDED)
+                post.reply.set_result(NoReplyReason.ENDED)
 
 
-async def _answered(posts: Sequence[Post], timeout: float) -> None:
+async def _wait_for_replies(posts: Sequence[PendingCall], timeout: float) -> None:
     """Wait until all are answered, or one is not for so long after it was sent and the one before it was answered."""
     loop = asyncio.get_running_loop()
     since = loop.time()
@@ -159,7 +159,7 @@ async def _answered(posts: Sequence[Post], timeout: float) -> None:
         since = loop.time()
 
 
-class _Together:
+class _MessageBatch:
     """Several messages, as the library's writer takes one."""
 
     unix_fds: Sequence[int] = ()
@@ -172,7 +172,7 @@ class _Together:
         return b"".join(parts)
 
 
-async def past_the_bus(address: str) -> Connection | None:
+async def connect_to_peer(address: str) -> BusConnection | None:
     """A connection to an application's own socket, which D-Bus calls peer-to-peer; None where it has none or does not answer there.
 
     The library says hello as it does to a bus. An application does not know that call, and what its error says is taken for a name.
@@ -180,12 +180,12 @@ async def past_the_bus(address: str) -> Connection | None:
     if not address.startswith("unix:path="):
         return None
     try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            return await Connection.to(address)
+        async with asyncio.timeout(PEER_CONNECT_TIMEOUT_S):
+            return await BusConnection.to(address)
     except (OSError, EOFError, AuthError, InvalidAddressError, IndexError):
         return None
 
 
-def _seen(future: asyncio.Future[Any]) -> None:
+def _consume_exception(future: asyncio.Future[Any]) -> None:
     if not future.cancelled():
         future.exception()

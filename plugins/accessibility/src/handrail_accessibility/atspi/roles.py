@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from handrail_accessibility.roles import Kind, Role, roles_of
+from handrail_accessibility.roles import ElementRole, RoleKind, build_roles
 
 
-class State(IntEnum):
+class AtSpiState(IntEnum):
     """Bit numbers of a state set."""
 
     ACTIVE = 1
@@ -38,12 +38,12 @@ class State(IntEnum):
     READ_ONLY = 43
 
 
-_UNKNOWN = Role("unknown", Kind.BOX)
+_UNKNOWN_ROLE = ElementRole("unknown", RoleKind.BOX)
 
 
-ROLES: dict[int, Role] = {
-    **roles_of(
-        Kind.CONTROL,
+ATSPI_ROLES: dict[int, ElementRole] = {
+    **build_roles(
+        RoleKind.CONTROL,
         {
             7: "check box",
             8: "check menu item",
@@ -70,19 +70,25 @@ ROLES: dict[int, Role] = {
             130: "switch",
         },
     ),
-    **roles_of(Kind.TEXT, {40: "password", 60: "terminal", 61: "text", 77: "text", 79: "text"}, named=False),
-    **roles_of(Kind.TEXT, {54: "status bar", 94: "document", 92: "spreadsheet", 76: "text"}, named=False),
-    **roles_of(Kind.RANGE, {15: "dial", 51: "slider", 52: "spin button", 114: "rating"}, named=False),
-    **roles_of(Kind.RANGE, {42: "progress bar", 103: "level bar"}, named=False),
-    **roles_of(Kind.MENU, {33: "menu", 41: "menu"}),
+    **build_roles(RoleKind.TEXT, {40: "password", 60: "terminal", 61: "text", 77: "text", 79: "text"}, named=False),
+    **build_roles(RoleKind.TEXT, {54: "status bar", 94: "document", 92: "spreadsheet", 76: "text"}, named=False),
+    **build_roles(RoleKind.RANGE, {15: "dial", 51: "slider", 52: "spin button", 114: "rating"}, named=False),
+    **build_roles(RoleKind.RANGE, {42: "progress bar", 103: "level bar"}, named=False),
+    **build_roles(RoleKind.MENU, {33: "menu", 41: "menu"}),
     # The name of a combo box is its current choice in GTK.
-    **roles_of(Kind.MENU, {11: "combo box"}, named=False),
-    **roles_of(Kind.TABLE, {55: "table", 66: "tree table", 65: "tree", 31: "list", 98: "list box", 30: "icon view"}),
-    **roles_of(Kind.STATIC, {27: "image", 83: "heading", 5: "calendar", 64: "tool tip", 80: "chart", 6: "canvas"}),
-    **roles_of(Kind.STATIC, {29: "label", 116: "label", 73: "paragraph", 81: "caption", 85: "section"}, named=False),
-    **roles_of(Kind.STATIC, {1: "label", 100: "image", 113: "math", 115: "timer", 112: "marquee"}, named=False),
-    **roles_of(
-        Kind.BOX,
+    **build_roles(RoleKind.MENU, {11: "combo box"}, named=False),
+    **build_roles(
+        RoleKind.TABLE, {55: "table", 66: "tree table", 65: "tree", 31: "list", 98: "list box", 30: "icon view"}
+    ),
+    **build_roles(
+        RoleKind.STATIC, {27: "image", 83: "heading", 5: "calendar", 64: "tool tip", 80: "chart", 6: "canvas"}
+    ),
+    **build_roles(
+        RoleKind.STATIC, {29: "label", 116: "label", 73: "paragraph", 81: "caption", 85: "section"}, named=False
+    ),
+    **build_roles(RoleKind.STATIC, {1: "label", 100: "image", 113: "math", 115: "timer", 112: "marquee"}, named=False),
+    **build_roles(
+        RoleKind.BOX,
         {
             20: "group",
             39: "group",
@@ -112,66 +118,72 @@ ROLES: dict[int, Role] = {
             111: "log",
         },
     ),
-    **roles_of(
-        Kind.WINDOW,
+    **build_roles(
+        RoleKind.WINDOW,
         {2: "alert", 9: "dialog", 16: "dialog", 19: "dialog", 22: "dialog", 23: "window", 69: "window", 105: "group"},
         named=False,
     ),
-    **roles_of(Kind.NOISE, {48: "scroll bar", 50: "separator", 4: "arrow", 3: "animation", 74: "ruler", 86: "group"}),
+    **build_roles(
+        RoleKind.NOISE, {48: "scroll bar", 50: "separator", 4: "arrow", 3: "animation", 74: "ruler", 86: "group"}
+    ),
 }
 
 # Menus may hold these; separators do not count as items.
 SEPARATOR = 50
 ALERT, INFO_BAR, POPUP, TOGGLE_BUTTON, CELL, ROOT_PANE, MENU_BAR, WEB_PAGE = 2, 102, 69, 62, 56, 46, 34, 95
 # What these say is the reason to answer them.
-TELLING = frozenset({ALERT, INFO_BAR, 101})
+MESSAGE_ROLES = frozenset({ALERT, INFO_BAR, 101})
 # What lies in one of these may be told of in other pixels than what is around it.
-PANES = frozenset({ROOT_PANE, WEB_PAGE})
-IN_SHEETS = frozenset({CELL, 92})
-CHECKS = frozenset({7, 8, 44, 45, 130})
-ITEMS = frozenset({8, 32, 35, 37, 44, 45, 56, 91})
+PANE_ROLES = frozenset({ROOT_PANE, WEB_PAGE})
+SHEET_ROLES = frozenset({CELL, 92})
+CHECKABLE_ROLES = frozenset({7, 8, 44, 45, 130})
+ITEM_ROLES = frozenset({8, 32, 35, 37, 44, 45, 56, 91})
 
 
-def role_of(number: int) -> Role:
+def map_role(number: int) -> ElementRole:
     """The role that the number stands for; toolkits may send numbers that no table knows."""
-    return ROLES.get(number, _UNKNOWN)
+    return ATSPI_ROLES.get(number, _UNKNOWN_ROLE)
 
 
-_WORDS = {
-    State.FOCUSED: "focused",
-    State.SELECTED: "selected",
-    State.PRESSED: "pressed",
-    State.EXPANDED: "expanded",
-    State.EDITABLE: "editable",
-    State.INDETERMINATE: "mixed",
-    State.REQUIRED: "required",
-    State.INVALID_ENTRY: "invalid",
-    State.READ_ONLY: "readonly",
-    State.BUSY: "busy",
-    State.MODAL: "modal",
-    State.IS_DEFAULT: "default",
+_STATE_WORDS = {
+    AtSpiState.FOCUSED: "focused",
+    AtSpiState.SELECTED: "selected",
+    AtSpiState.PRESSED: "pressed",
+    AtSpiState.EXPANDED: "expanded",
+    AtSpiState.EDITABLE: "editable",
+    AtSpiState.INDETERMINATE: "mixed",
+    AtSpiState.REQUIRED: "required",
+    AtSpiState.INVALID_ENTRY: "invalid",
+    AtSpiState.READ_ONLY: "readonly",
+    AtSpiState.BUSY: "busy",
+    AtSpiState.MODAL: "modal",
+    AtSpiState.IS_DEFAULT: "default",
 }
 
 
-def words_for(states: int, role: int) -> frozenset[str]:
+def describe_states(states: int, role: int) -> frozenset[str]:
     """The states in words: focused, selected, checked, pressed, expanded, collapsed, editable, multiline, disabled, offscreen, password …"""
-    kind = role_of(role).kind
-    words = {word for bit, word in _WORDS.items() if states >> bit & 1}
+    kind = map_role(role).kind
+    words = {word for bit, word in _STATE_WORDS.items() if states >> bit & 1}
     # Qt says of a field that can only be read that it is editable as well.
     if "readonly" in words:
         words.discard("editable")
-    if states >> State.CHECKED & 1:
+    if states >> AtSpiState.CHECKED & 1:
         words.add("pressed" if role == TOGGLE_BUTTON else "checked")
-    if states >> State.EXPANDABLE & 1 and "expanded" not in words:
+    if states >> AtSpiState.EXPANDABLE & 1 and "expanded" not in words:
         words.add("collapsed")
-    if states >> State.MULTI_LINE & 1 and kind is Kind.TEXT:
+    if states >> AtSpiState.MULTI_LINE & 1 and kind is RoleKind.TEXT:
         words.add("multiline")
     # LibreOffice says of its sheets and their cells only that they are enabled, and Chromium of a field only that it can be read and not changed.
-    usable = states >> State.SENSITIVE & 1 or (role in IN_SHEETS and states >> State.ENABLED & 1) or "readonly" in words
-    if not usable and kind in (Kind.CONTROL, Kind.TEXT, Kind.RANGE, Kind.MENU):
+    usable = (
+        states >> AtSpiState.SENSITIVE & 1
+        or (role in SHEET_ROLES and states >> AtSpiState.ENABLED & 1)
+        or "readonly" in words
+    )
+    if not usable and kind in (RoleKind.CONTROL, RoleKind.TEXT, RoleKind.RANGE, RoleKind.MENU):
         words.add("disabled")
-    if not states >> State.SHOWING & 1:
+    if not states >> AtSpiState.SHOWING & 1:
         words.add("offscreen")
-    if role_of(role).word == "password":
+    if map_role(role).word == "password":
         words.add("password")
     return frozenset(words)

@@ -6,15 +6,15 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from handrail_accessibility.atspi.bus import A11Y, ROOT, Bus, maybe
+from handrail_accessibility.atspi.bus import A11Y_PREFIX, ROOT_PATH, AccessibilityBus, call_or_none
 
-APPLICATION = A11Y + "Application"
+APPLICATION_INTERFACE = A11Y_PREFIX + "Application"
 # GTK 4 names what has no name after its class, and says a name with a mnemonic twice: "_Act Act".
-CLASS_NAME = re.compile("Gtk[A-Z][A-Za-z]+")
+GTK_CLASS_NAME = re.compile("Gtk[A-Z][A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Toolkit:
+class ToolkitInfo:
     """The toolkit of an application, by the name and version that it gives itself."""
 
     name: str = ""
@@ -44,22 +44,22 @@ class Toolkit:
         """A name as a person knows it."""
         if not self.is_gtk4:
             return told
-        if CLASS_NAME.fullmatch(told):
+        if GTK_CLASS_NAME.fullmatch(told):
             return ""
         plain = told.replace("_", "", 1)
         half = plain[: len(plain) // 2]
         return half if plain != told and plain == f"{half} {half}" else told
 
 
-async def toolkit_of(bus: Bus, app: str) -> Toolkit:
+async def fetch_toolkit(bus: AccessibilityBus, app: str) -> ToolkitInfo:
     """The toolkit of an application, asked once for each."""
     known = bus.toolkits.get(app)
-    if isinstance(known, Toolkit):
+    if isinstance(known, ToolkitInfo):
         return known
     name, version = await asyncio.gather(
-        *(maybe(bus.get, app, ROOT, APPLICATION, part) for part in ("ToolkitName", "Version"))
+        *(call_or_none(bus.get, app, ROOT_PATH, APPLICATION_INTERFACE, part) for part in ("ToolkitName", "Version"))
     )
-    toolkit = Toolkit(str(name or ""), str(version or ""))
+    toolkit = ToolkitInfo(str(name or ""), str(version or ""))
     # One that is too busy to say is asked again.
     if name is not None:
         bus.toolkits[app] = toolkit

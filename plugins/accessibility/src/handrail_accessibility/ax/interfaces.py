@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 
-class Accessibility(Protocol):
+class AccessibilityApi(Protocol):
     """ApplicationServices."""
 
     def AXIsProcessTrusted(self) -> bool: ...

@@ -11,19 +11,19 @@ from time import monotonic
 from typing import Any, cast
 
 from handrail import Rect, ToolUnavailable, Window
-from handrail_accessibility.ax.interfaces import Accessibility
-from handrail_accessibility.ax.reading import ATTRIBUTES, node_of
-from handrail_accessibility.native.tree import Node, Read, Verb
+from handrail_accessibility.ax.attributes import REQUESTED_ATTRIBUTES, build_node
+from handrail_accessibility.ax.interfaces import AccessibilityApi
+from handrail_accessibility.native.tree import ActionVerb, NativeNode, WindowTree
 
-POINT, SIZE = 1, 2
+AX_POINT_TYPE, AX_SIZE_TYPE = 1, 2
 # Seconds that a program is given for each answer.
-ANSWER_S = 1.0
+MESSAGING_TIMEOUT_S = 1.0
 # A window of so few objects may be one of Chromium or Electron, which make the rest for those who ask for it.
-BARE = 12
-ANYWHERE = Rect(-100_000, -100_000, 200_000, 200_000)
-CURE = "System Settings > Privacy & Security > Accessibility; `handrail doctor` says more"
+SPARSE_TREE_SIZE = 12
+UNBOUNDED_RECT = Rect(-100_000, -100_000, 200_000, 200_000)
+PERMISSION_HINT = "System Settings > Privacy & Security > Accessibility; `handrail doctor` says more"
 # What asks for each verb: an action by its name, or an attribute that is set.
-WAYS: Mapping[Verb, tuple[tuple[str, bool | None], ...]] = {
+VERB_REQUESTS: Mapping[ActionVerb, tuple[tuple[str, bool | None], ...]] = {
     "press": (("AXPress", None), ("AXConfirm", None), ("AXOpen", None)),
     "focus": (("AXFocused", True),),
     "select": (("AXSelected", True), ("AXPress", None)),
@@ -34,14 +34,14 @@ WAYS: Mapping[Verb, tuple[tuple[str, bool | None], ...]] = {
 
 
 @dataclass(slots=True)
-class Ax:
-    """A `Provider` on macOS."""
+class AxProvider:
+    """A `TreeProvider` on macOS."""
 
-    calls: Accessibility
+    calls: AccessibilityApi
     # Programs that were asked for all of their tree.
     _asked: set[int] = field(default_factory=set[int])
 
-    def read(self, window: Window, *, limit: int, deadline: float) -> Read | None:
+    def read(self, window: Window, *, limit: int, deadline: float) -> WindowTree | None:
         """The window's tree, from the top down."""
         until = monotonic() + deadline
         native = self._find(window)
@@ -51,7 +51,7 @@ class Ax:
         natives, children, waiting, truncated = [native], [list[int]()], deque([0]), False
         while waiting and not truncated:
             number = waiting.popleft()
-            for child in _children(told[number]):
+            for child in _list_children(told[number]):
                 if len(natives) >= limit or monotonic() > until:
                     truncated = True
                     break
@@ -60,31 +60,33 @@ class Ax:
                 natives.append(child)
                 children.append([])
                 told.append(self._told(child))
-        if len(natives) < BARE and window.pid is not None and window.pid not in self._asked:
+        if len(natives) < SPARSE_TREE_SIZE and window.pid is not None and window.pid not in self._asked:
             self._asked.add(window.pid)
             # The one that makes Electron's tree and nothing else: AXEnhancedUserInterface also moves windows.
             self.calls.AXUIElementSetAttributeValue(
                 self.calls.AXUIElementCreateApplication(window.pid), "AXManualAccessibility", True
             )
 
-        def node(number: int) -> Node:
+        def node(number: int) -> NativeNode:
             below = tuple(node(each) for each in children[number])
-            return node_of(told[number], self._rect(told[number]), window.frame or window.rect, natives[number], below)
+            return build_node(
+                told[number], self._rect(told[number]), window.frame or window.rect, natives[number], below
+            )
 
-        return Read(node(0), truncated)
+        return WindowTree(node(0), truncated)
 
-    def again(self, native: Any) -> Node | None:
+    def again(self, native: Any) -> NativeNode | None:
         """One object as it is now, with its children."""
         told = self._told(native)
         if not isinstance(told.get("AXRole"), str):
             return None
-        below = [(child, self._told(child)) for child in _children(told)]
-        nodes = tuple(node_of(each, self._rect(each), ANYWHERE, child) for child, each in below)
-        return node_of(told, self._rect(told), ANYWHERE, native, nodes)
+        below = [(child, self._told(child)) for child in _list_children(told)]
+        nodes = tuple(build_node(each, self._rect(each), UNBOUNDED_RECT, child) for child, each in below)
+        return build_node(told, self._rect(told), UNBOUNDED_RECT, native, nodes)
 
-    def do(self, native: Any, verb: Verb) -> str | None:
+    def do(self, native: Any, verb: ActionVerb) -> str | None:
         """Ask for it in the ways there are, until the program takes one; its error tells."""
-        for name, value in WAYS[verb]:
+        for name, value in VERB_REQUESTS[verb]:
             error = (
                 self.calls.AXUIElementPerformAction(native, name)
                 if value is None
@@ -129,33 +131,33 @@ class Ax:
 
     def _told(self, native: Any) -> Mapping[str, Any]:
         """Its attributes; empty for one that is gone, or whose program does not answer in time."""
-        error, values = self.calls.AXUIElementCopyMultipleAttributeValues(native, ATTRIBUTES, 0, None)
-        return {} if error or values is None else dict(zip(ATTRIBUTES, values, strict=True))
+        error, values = self.calls.AXUIElementCopyMultipleAttributeValues(native, REQUESTED_ATTRIBUTES, 0, None)
+        return {} if error or values is None else dict(zip(REQUESTED_ATTRIBUTES, values, strict=True))
 
     def _rect(self, told: Mapping[str, Any]) -> Rect | None:
         if told.get("AXPosition") is None or told.get("AXSize") is None:
             return None
-        there, point = self.calls.AXValueGetValue(told["AXPosition"], POINT, None)
-        known, size = self.calls.AXValueGetValue(told["AXSize"], SIZE, None)
+        there, point = self.calls.AXValueGetValue(told["AXPosition"], AX_POINT_TYPE, None)
+        known, size = self.calls.AXValueGetValue(told["AXSize"], AX_SIZE_TYPE, None)
         if not there or not known:
             return None
         rect = Rect(round(point.x), round(point.y), round(size.width), round(size.height))
         return None if rect.empty else rect
 
 
-def _children(told: Mapping[str, Any]) -> list[Any]:
+def _list_children(told: Mapping[str, Any]) -> list[Any]:
     # What an object has not is an error object in its place, and no list.
     found = cast("Sequence[Any]", told.get("AXChildren"))
     return list(found) if hasattr(found, "__len__") and not isinstance(found, str) else []
 
 
-def begin() -> Ax:
+def open_ax_provider() -> AxProvider:
     """The provider for the calling thread; `ToolUnavailable` without the permission."""
     if sys.platform != "darwin":
         raise ToolUnavailable(f"AXUIElement is a part of macOS, and this is {sys.platform}")
-    calls = cast("Accessibility", importlib.import_module("ApplicationServices"))
+    calls = cast("AccessibilityApi", importlib.import_module("ApplicationServices"))
     if not calls.AXIsProcessTrusted():
-        raise ToolUnavailable("macOS does not let this program read other programs' trees", hint=CURE)
+        raise ToolUnavailable("macOS does not let this program read other programs' trees", hint=PERMISSION_HINT)
     # Set for one object it would hold for that object only.
-    calls.AXUIElementSetMessagingTimeout(calls.AXUIElementCreateSystemWide(), ANSWER_S)
-    return Ax(calls)
+    calls.AXUIElementSetMessagingTimeout(calls.AXUIElementCreateSystemWide(), MESSAGING_TIMEOUT_S)
+    return AxProvider(calls)

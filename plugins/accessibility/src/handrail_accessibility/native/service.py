@@ -8,38 +8,38 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from handrail import AmbiguousElement, Element, Glance, NotFound, ServiceContext, StaleElement, Tree, Window
-from handrail.desktops.worker import Worker
-from handrail.words import folded
-from handrail_accessibility.control import Scene
-from handrail_accessibility.looks import focus_of, glance_of, ref_of
+from handrail.desktop.thread_worker import ThreadWorker
+from handrail.text import fold_text
+from handrail_accessibility.glance import build_glance, find_focused, require_ref
 from handrail_accessibility.native.tree import (
-    Handle,
-    Node,
-    Provider,
-    Read,
-    Verb,
-    element_of,
-    fingerprint,
-    nodes_of,
-    worth_a_line,
+    ActionVerb,
+    NativeHandle,
+    NativeNode,
+    TreeProvider,
+    WindowTree,
+    build_element,
+    compute_fingerprint,
+    is_worth_listing,
+    walk_nodes,
 )
-from handrail_accessibility.telling import titled
+from handrail_accessibility.protocol import WindowSnapshot
+from handrail_accessibility.wording import format_title
 
 # Objects that a window is asked for at most; a list is asked for what fits and more, as most of a tree is boxes.
-MOST = 5000
-NODES_A_LINE = 8
-SCENE_S = 1.5
+MAX_OBJECTS = 5000
+NODES_PER_LINE = 8
+SCENE_DEADLINE_S = 1.5
 # Seconds beyond its own deadline for a read to come back before its thread is given up.
-GRACE_S = 2.0
+READ_GRACE_S = 2.0
 
 T = TypeVar("T")
-Services = Callable[[str], Awaitable[Any]]
+ServiceLookup = Callable[[str], Awaitable[Any]]
 
 
-class NativeTree:
+class NativeTreeService:
     """The accessibility tree of the person's own desktop. Windows are those that the service `screen` knows."""
 
-    def __init__(self, worker: Worker[Provider], services: Services) -> None:
+    def __init__(self, worker: ThreadWorker[TreeProvider], services: ServiceLookup) -> None:
         self._worker = worker
         self._services = services
 
@@ -61,23 +61,25 @@ class NativeTree:
     ) -> Tree:
         """What the window shows now; see `handrail.Accessibility`."""
         windows = await self._windows()
-        chosen = choose(windows, window)
+        chosen = find_window(windows, window)
         if chosen is None:
-            listed = ", ".join(repr(titled(each.title)) for each in windows) or "there is none"
+            listed = ", ".join(repr(format_title(each.title)) for each in windows) or "there is none"
             return Tree((), note=f"no window is active; windows: {listed}")
-        read = await self._read(chosen, limit=min(MOST, budget * NODES_A_LINE), deadline=deadline)
+        read = await self._read(chosen, limit=min(MAX_OBJECTS, budget * NODES_PER_LINE), deadline=deadline)
         if read is None:
             return Tree((), window=chosen.title, note=f"{chosen.process or 'the program'} publishes no tree")
         lines = [
-            element_of(node, chosen, depth)
-            for node, depth in nodes_of(read.root)
-            if (full or worth_a_line(node)) and (max_depth is None or depth <= max_depth) and _fits(node, query)
+            build_element(node, chosen, depth)
+            for node, depth in walk_nodes(read.root)
+            if (full or is_worth_listing(node))
+            and (max_depth is None or depth <= max_depth)
+            and _is_query_match(node, query)
         ]
         shown = tuple(lines[:budget])
         return Tree(
             shown,
             window=chosen.title,
-            focused=focus_of(lines),
+            focused=find_focused(lines),
             truncated=read.truncated or len(lines) > budget,
         )
 
@@ -87,7 +89,7 @@ class NativeTree:
 
     async def glance(self) -> Glance:
         """All that shows in the active window, in short."""
-        return glance_of(await self.tree(full=True))
+        return build_glance(await self.tree(full=True))
 
     async def titles(self) -> tuple[str, ...]:
         """The titles of all windows."""
@@ -99,19 +101,19 @@ class NativeTree:
 
     async def cell(self, name: str, *, window: str | None = None) -> Element | None:
         """The cell of that name, among those that are in view."""
-        tree = await self.tree(window=window, full=True, budget=MOST)
+        tree = await self.tree(window=window, full=True, budget=MAX_OBJECTS)
         return next((e for e in tree.elements if e.role == "cell" and name in (e.text, e.automation_id)), None)
 
-    async def scene(self, element: Element) -> Scene:
+    async def scene(self, element: Element) -> WindowSnapshot:
         """The element's window as it is now."""
         windows = await self._windows()
         titles = {window.id: window.title for window in windows}
-        top = next((window for window in windows if window.id == ref_of(element, Handle).window), None)
+        top = next((window for window in windows if window.id == require_ref(element, NativeHandle).window), None)
         if top is None or top.state == "minimized":
-            return Scene(titles, (), open=False)
-        read = await self._read(top, limit=MOST, deadline=SCENE_S)
-        found = () if read is None else tuple(element_of(node, top, depth) for node, depth in nodes_of(read.root))
-        return Scene(titles, found)
+            return WindowSnapshot(titles, (), open=False)
+        read = await self._read(top, limit=MAX_OBJECTS, deadline=SCENE_DEADLINE_S)
+        found = () if read is None else tuple(build_element(node, top, depth) for node, depth in walk_nodes(read.root))
+        return WindowSnapshot(titles, found)
 
     async def refresh(self, element: Element) -> Element | None:
         """The same element as it is now, or None when it is gone or something else is in its place."""
@@ -123,7 +125,9 @@ class NativeTree:
         window = await self._window_of(element)
         node = None if window is None else await self._again(element)
         return (
-            None if node is None or window is None else replace(element_of(node, window, element.depth), id=element.id)
+            None
+            if node is None or window is None
+            else replace(build_element(node, window, element.depth), id=element.id)
         )
 
     async def options(self, element: Element) -> tuple[Element, ...]:
@@ -131,8 +135,8 @@ class NativeTree:
         window, node = await self._window_of(element), await self._again(element)
         if window is None or node is None:
             return ()
-        choices = (child for child, _ in nodes_of(node) if child.role.word in ("list item", "menu item", "tree item"))
-        return tuple(element_of(child, window, element.depth + 1) for child in choices)
+        choices = (child for child, _ in walk_nodes(node) if child.role.word in ("list item", "menu item", "tree item"))
+        return tuple(build_element(child, window, element.depth + 1) for child in choices)
 
     async def read_text(self, element: Element) -> str | None:
         """The whole text; None for what keeps none, and for passwords."""
@@ -183,50 +187,52 @@ class NativeTree:
         """Bring it into view."""
         return await self._do(element, "scroll") is not None
 
-    async def _do(self, element: Element, verb: Verb) -> str | None:
+    async def _do(self, element: Element, verb: ActionVerb) -> str | None:
         return await self._at(element, lambda provider, native: provider.do(native, verb))
 
-    async def _at(self, element: Element, job: Callable[[Provider, Any], T]) -> T:
+    async def _at(self, element: Element, job: Callable[[TreeProvider, Any], T]) -> T:
         """A job on the element's object, which must still be the one that was seen."""
-        handle, window = ref_of(element, Handle), await self._window_of(element)
+        handle, window = require_ref(element, NativeHandle), await self._window_of(element)
 
-        def checked(provider: Provider) -> T:
+        def checked(provider: TreeProvider) -> T:
             node = provider.again(handle.native)
-            if window is None or node is None or fingerprint(node, window) != element.fingerprint:
+            if window is None or node is None or compute_fingerprint(node, window) != element.fingerprint:
                 raise StaleElement(f"{element.role} {element.text!r} is gone", hint="observe again")
             return job(provider, handle.native)
 
         return await self._worker.run(checked)
 
-    async def _again(self, element: Element) -> Node | None:
-        native = ref_of(element, Handle).native
+    async def _again(self, element: Element) -> NativeNode | None:
+        native = require_ref(element, NativeHandle).native
         return await self._worker.run(lambda provider: provider.again(native))
 
-    async def _read(self, window: Window, *, limit: int, deadline: float) -> Read | None:
-        def job(provider: Provider) -> Read | None:
+    async def _read(self, window: Window, *, limit: int, deadline: float) -> WindowTree | None:
+        def job(provider: TreeProvider) -> WindowTree | None:
             return provider.read(window, limit=limit, deadline=deadline)
 
-        return await self._worker.run(job, timeout=deadline + GRACE_S)
+        return await self._worker.run(job, timeout=deadline + READ_GRACE_S)
 
     async def _windows(self) -> list[Window]:
         screen = await self._services("screen")
         return await screen.windows()
 
     async def _window_of(self, element: Element) -> Window | None:
-        return next((window for window in await self._windows() if window.id == ref_of(element, Handle).window), None)
+        return next(
+            (window for window in await self._windows() if window.id == require_ref(element, NativeHandle).window), None
+        )
 
 
-def choose(windows: list[Window], title: str | None) -> Window | None:
+def find_window(windows: list[Window], title: str | None) -> Window | None:
     """The window with that title or id, or the active one; None when no title is given and none is active."""
     if title is None:
         return next((window for window in windows if window.active), None)
     exact = [window for window in windows if title in (window.title, window.id)]
-    fitting = exact or [window for window in windows if folded(title) in folded(window.title)]
+    fitting = exact or [window for window in windows if fold_text(title) in fold_text(window.title)]
     if len(fitting) > 1:
         fitting = [window for window in fitting if window.active] or fitting
     if len(fitting) == 1:
         return fitting[0]
-    titles = [titled(window.title) for window in fitting or windows]
+    titles = [format_title(window.title) for window in fitting or windows]
     details = {"candidates": [{"window": each} for each in titles]}
     listed = ", ".join(repr(each) for each in titles) or "none"
     if fitting:
@@ -234,24 +240,26 @@ def choose(windows: list[Window], title: str | None) -> Window | None:
     raise NotFound(f"no window fits {title!r}; windows: {listed}", hint="give a part of a title", details=details)
 
 
-def _fits(node: Node, query: str | None) -> bool:
+def _is_query_match(node: NativeNode, query: str | None) -> bool:
     if not query:
         return True
-    sought = folded(query)
-    return any(sought in folded(part) for part in (node.name, node.role.word, node.value or ""))
+    sought = fold_text(query)
+    return any(sought in fold_text(part) for part in (node.name, node.role.word, node.value or ""))
 
 
-def begin() -> Provider:
+def open_provider() -> TreeProvider:
     """The tree of this platform, for the calling thread."""
     if sys.platform == "win32":
-        from handrail_accessibility.uia.client import begin as on_windows
+        from handrail_accessibility.uia.client import open_uia_provider as on_windows
 
         return on_windows()
-    from handrail_accessibility.ax.provider import begin as on_macos
+    from handrail_accessibility.ax.provider import open_ax_provider as on_macos
 
     return on_macos()
 
 
-def open_tree(context: ServiceContext) -> NativeTree:
+def open_native_tree(context: ServiceContext) -> NativeTreeService:
     """The service for the context's desktop."""
-    return NativeTree(Worker("a program's tree", begin, lambda provider: provider.end()), context.service)
+    return NativeTreeService(
+        ThreadWorker("a program's tree", open_provider, lambda provider: provider.end()), context.service
+    )

@@ -7,11 +7,11 @@ from typing import Any
 
 from handrail import ToolUnavailable
 from handrail_accessibility.uia.interfaces import UiaElement
-from handrail_accessibility.uia.provider import Uia
+from handrail_accessibility.uia.provider import UiaProvider
 
-CONNECT_MS = 1000
+CONNECTION_TIMEOUT_MS = 1000
 # The interface of each pattern that is used.
-PATTERNS = {
+PATTERN_INTERFACES = {
     10000: "IUIAutomationInvokePattern",
     10002: "IUIAutomationValuePattern",
     10003: "IUIAutomationRangeValuePattern",
@@ -24,7 +24,7 @@ PATTERNS = {
 }
 
 
-def begin() -> Uia:
+def open_uia_provider() -> UiaProvider:
     """The provider for the calling thread, which belongs to COM from now on; `ToolUnavailable` where Windows has no UI Automation."""
     comtypes, client = (importlib.import_module(name) for name in ("comtypes", "comtypes.client"))
     try:
@@ -34,14 +34,14 @@ def begin() -> Uia:
         automation = client.CreateObject(library.CUIAutomation8, interface=library.IUIAutomation2)
     except (OSError, AttributeError, comtypes.COMError) as exc:
         raise ToolUnavailable(f"Windows gives no UI Automation here: {exc}", hint="use the backend ocr") from exc
-    automation.ConnectionTimeout = CONNECT_MS
+    automation.ConnectionTimeout = CONNECTION_TIMEOUT_MS
 
     def pattern(native: UiaElement, number: int) -> Any:
         try:
             found = native.GetCurrentPattern(number)
-            return found.QueryInterface(getattr(library, PATTERNS[number])) if found else None
+            return found.QueryInterface(getattr(library, PATTERN_INTERFACES[number])) if found else None
         # A pattern that it has not may be no pointer, or an error of COM.
         except (comtypes.COMError, ValueError):
             return None
 
-    return Uia(automation, pattern, comtypes.COMError)
+    return UiaProvider(automation, pattern, comtypes.COMError)

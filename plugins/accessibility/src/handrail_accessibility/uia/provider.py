@@ -9,73 +9,86 @@ from time import monotonic
 from typing import Any
 
 from handrail import Window
-from handrail_accessibility.native.tree import Node, Read, Verb
-from handrail_accessibility.uia.interfaces import Automation, CacheRequest, UiaElement
-from handrail_accessibility.uia.reading import Property, node_of
+from handrail_accessibility.native.tree import ActionVerb, NativeNode, WindowTree
+from handrail_accessibility.uia.interfaces import UiaAutomation, UiaCacheRequest, UiaElement
+from handrail_accessibility.uia.properties import UiaProperty, build_node
 
 # TreeScope_Element, _Children, _Subtree.
-ELEMENT, CHILDREN, SUBTREE = 1, 2, 7
-INVOKE, VALUE, RANGE, EXPAND, SELECTION_ITEM, TEXT, TOGGLE, SCROLL_ITEM, LEGACY = (
-    *(10000, 10002, 10003, 10005, 10010, 10014, 10015, 10017, 10018),
-)
+SCOPE_ELEMENT, SCOPE_CHILDREN, SCOPE_SUBTREE = 1, 2, 7
+(
+    INVOKE_PATTERN,
+    VALUE_PATTERN,
+    RANGE_PATTERN,
+    EXPAND_PATTERN,
+    SELECTION_ITEM_PATTERN,
+    TEXT_PATTERN,
+    TOGGLE_PATTERN,
+    SCROLL_ITEM_PATTERN,
+    LEGACY_PATTERN,
+) = (*(10000, 10002, 10003, 10005, 10010, 10014, 10015, 10017, 10018),)
 # Milliseconds that one call may take beside the reading of a window.
-CALL_MS = 2000
+CALL_TIMEOUT_MS = 2000
 # The part of its time that a window is given for the one request, before it is asked level by level.
-AT_ONCE = 0.6
+SINGLE_REQUEST_SHARE = 0.6
 
-Failure = type[Exception]
+FailureType = type[Exception]
 
 
 @dataclass(slots=True)
-class Uia:
-    """A `Provider`. `pattern` gives an object's pattern by its number as the interface it is, None when it has it not; `failure` is what
+class UiaProvider:
+    """A `TreeProvider`. `pattern` gives an object's pattern by its number as the interface it is, None when it has it not; `failure` is what
     its calls raise when an object is gone or its program does not answer.
     """
 
-    automation: Automation
+    automation: UiaAutomation
     pattern: Callable[[UiaElement, int], Any]
-    failure: Failure
-    _requests: dict[int, CacheRequest] = field(default_factory=dict[int, CacheRequest])
+    failure: FailureType
+    _requests: dict[int, UiaCacheRequest] = field(default_factory=dict[int, UiaCacheRequest])
 
-    def read(self, window: Window, *, limit: int, deadline: float) -> Read | None:
+    def read(self, window: Window, *, limit: int, deadline: float) -> WindowTree | None:
         """The window's tree."""
         try:
             return self._read(int(window.id, 16), limit, deadline)
         finally:
-            self.automation.TransactionTimeout = CALL_MS
+            self.automation.TransactionTimeout = CALL_TIMEOUT_MS
 
-    def _read(self, handle: int, limit: int, deadline: float) -> Read | None:
+    def _read(self, handle: int, limit: int, deadline: float) -> WindowTree | None:
         until = monotonic() + deadline
         # A provider that takes longer is left by the request itself, and not only by the thread's deadline.
-        self.automation.TransactionTimeout = max(1, round(deadline * AT_ONCE * 1000))
+        self.automation.TransactionTimeout = max(1, round(deadline * SINGLE_REQUEST_SHARE * 1000))
         try:
-            whole = self.automation.ElementFromHandleBuildCache(handle, self._request(SUBTREE))
-            return _bounded(whole, limit)
+            whole = self.automation.ElementFromHandleBuildCache(handle, self._request(SCOPE_SUBTREE))
+            return _build_cached_tree(whole, limit)
         except self.failure:
             self.automation.TransactionTimeout = max(1, round((until - monotonic()) * 500))
         try:
-            top = self.automation.ElementFromHandleBuildCache(handle, self._request(ELEMENT | CHILDREN))
+            top = self.automation.ElementFromHandleBuildCache(handle, self._request(SCOPE_ELEMENT | SCOPE_CHILDREN))
         except self.failure:
             return None
         return self._by_levels(top, limit, until)
 
-    def again(self, native: UiaElement) -> Node | None:
+    def again(self, native: UiaElement) -> NativeNode | None:
         """One object as it is now, with its children."""
         try:
-            return _bounded(native.BuildUpdatedCache(self._request(ELEMENT | CHILDREN)), 500).root
+            return _build_cached_tree(native.BuildUpdatedCache(self._request(SCOPE_ELEMENT | SCOPE_CHILDREN)), 500).root
         except self.failure:
             return None
 
-    def do(self, native: UiaElement, verb: Verb) -> str | None:
+    def do(self, native: UiaElement, verb: ActionVerb) -> str | None:
         """Ask for it by the pattern that fits, the most telling first."""
-        ways: Mapping[Verb, tuple[tuple[int, str], ...]] = {
+        ways: Mapping[ActionVerb, tuple[tuple[int, str], ...]] = {
             "press": (
-                *((INVOKE, "Invoke"), (TOGGLE, "Toggle"), (SELECTION_ITEM, "Select"), (LEGACY, "DoDefaultAction")),
+                *(
+                    (INVOKE_PATTERN, "Invoke"),
+                    (TOGGLE_PATTERN, "Toggle"),
+                    (SELECTION_ITEM_PATTERN, "Select"),
+                    (LEGACY_PATTERN, "DoDefaultAction"),
+                ),
             ),
-            "select": ((SELECTION_ITEM, "Select"),),
-            "expand": ((EXPAND, "Expand"),),
-            "collapse": ((EXPAND, "Collapse"),),
-            "scroll": ((SCROLL_ITEM, "ScrollIntoView"),),
+            "select": ((SELECTION_ITEM_PATTERN, "Select"),),
+            "expand": ((EXPAND_PATTERN, "Expand"),),
+            "collapse": ((EXPAND_PATTERN, "Collapse"),),
+            "scroll": ((SCROLL_ITEM_PATTERN, "ScrollIntoView"),),
             "focus": (),
         }
         if verb == "focus":
@@ -88,22 +101,22 @@ class Uia:
     def text(self, native: UiaElement) -> str | None:
         """All of its text: the value of a field, the text of a document."""
         try:
-            if (value := self.pattern(native, VALUE)) is not None:
-                return _lines(value.CurrentValue)
-            if (text := self.pattern(native, TEXT)) is not None:
-                return _lines(text.DocumentRange.GetText(-1))
+            if (value := self.pattern(native, VALUE_PATTERN)) is not None:
+                return _normalize_newlines(value.CurrentValue)
+            if (text := self.pattern(native, TEXT_PATTERN)) is not None:
+                return _normalize_newlines(text.DocumentRange.GetText(-1))
         except self.failure:
             return None
         return None
 
     def set_text(self, native: UiaElement, text: str) -> bool:
         """Replace its text by value."""
-        value = self.pattern(native, VALUE)
+        value = self.pattern(native, VALUE_PATTERN)
         return value is not None and self._asked(lambda: value.SetValue(text), "SetValue") is not None
 
     def number(self, native: UiaElement) -> float | None:
         """The number that it stands at."""
-        value = self.pattern(native, RANGE)
+        value = self.pattern(native, RANGE_PATTERN)
         try:
             return None if value is None else float(value.CurrentValue)
         except self.failure:
@@ -111,7 +124,7 @@ class Uia:
 
     def set_number(self, native: UiaElement, number: float) -> bool:
         """Set its number."""
-        value = self.pattern(native, RANGE)
+        value = self.pattern(native, RANGE_PATTERN)
         return value is not None and self._asked(lambda: value.SetValue(number), "SetValue") is not None
 
     def end(self) -> None:
@@ -125,7 +138,7 @@ class Uia:
             return None
         return name
 
-    def _by_levels(self, top: UiaElement, limit: int, until: float) -> Read:
+    def _by_levels(self, top: UiaElement, limit: int, until: float) -> WindowTree:
         """As much as there is time for, each object with its children by one request, from the top down."""
         children: dict[int, list[int]] = {0: []}
         natives = [top]
@@ -136,62 +149,64 @@ class Uia:
             if len(natives) >= limit or monotonic() > until:
                 truncated = True
                 break
-            for child in _children(self._with_children(natives[number]), limit - len(natives)):
+            for child in _cached_children(self._with_children(natives[number]), limit - len(natives)):
                 children[number].append(len(natives))
                 children[len(natives)] = []
                 waiting.append(len(natives))
                 natives.append(child)
 
-        def node(number: int) -> Node:
-            return node_of(_told(natives[number]), natives[number], tuple(node(each) for each in children[number]))
+        def node(number: int) -> NativeNode:
+            return build_node(
+                _cached_properties(natives[number]), natives[number], tuple(node(each) for each in children[number])
+            )
 
-        return Read(node(0), truncated)
+        return WindowTree(node(0), truncated)
 
     def _with_children(self, native: UiaElement) -> UiaElement | None:
         try:
-            return native.BuildUpdatedCache(self._request(ELEMENT | CHILDREN))
+            return native.BuildUpdatedCache(self._request(SCOPE_ELEMENT | SCOPE_CHILDREN))
         except self.failure:
             return None
 
-    def _request(self, scope: int) -> CacheRequest:
+    def _request(self, scope: int) -> UiaCacheRequest:
         """All properties of what is in view, at once."""
         if scope not in self._requests:
             request = self.automation.CreateCacheRequest()
-            for number in Property:
+            for number in UiaProperty:
                 request.AddProperty(number.value)
             request.TreeScope = scope
-            shown = self.automation.CreatePropertyCondition(Property.OFFSCREEN.value, False)
+            shown = self.automation.CreatePropertyCondition(UiaProperty.OFFSCREEN.value, False)
             request.TreeFilter = self.automation.CreateAndCondition(self.automation.ControlViewCondition, shown)
             self._requests[scope] = request
         return self._requests[scope]
 
 
-def _bounded(whole: UiaElement, limit: int) -> Read:
+def _build_cached_tree(whole: UiaElement, limit: int) -> WindowTree:
     """What the cache holds, which costs no more calls, up to so many objects in the order of the tree."""
     left, truncated = limit, False
 
-    def node(native: UiaElement) -> Node:
+    def node(native: UiaElement) -> NativeNode:
         nonlocal left, truncated
-        found: list[Node] = []
-        for child in _children(native, left):
+        found: list[NativeNode] = []
+        for child in _cached_children(native, left):
             left -= 1
             if left <= 0:
                 truncated = True
                 break
             found.append(node(child))
-        return node_of(_told(native), native, tuple(found))
+        return build_node(_cached_properties(native), native, tuple(found))
 
-    return Read(node(whole), truncated)
+    return WindowTree(node(whole), truncated)
 
 
-def _children(native: UiaElement | None, most: int) -> list[UiaElement]:
+def _cached_children(native: UiaElement | None, most: int) -> list[UiaElement]:
     found = native.GetCachedChildren() if native is not None else None
     return [] if found is None else [found.GetElement(index) for index in range(min(found.Length, max(0, most)))]
 
 
-def _told(native: UiaElement) -> dict[Property, Any]:
-    return {number: native.GetCachedPropertyValue(number.value) for number in Property}
+def _cached_properties(native: UiaElement) -> dict[UiaProperty, Any]:
+    return {number: native.GetCachedPropertyValue(number.value) for number in UiaProperty}
 
 
-def _lines(text: str) -> str:
+def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -16,21 +16,26 @@ from urllib.parse import urlsplit
 import anyio
 
 from handrail import Denied, Downstream, NotFound, TimedOut
-from handrail_browser.chromium.cdp import Connection, Gone
-from handrail_browser.chromium.tabs import Page
-from handrail_browser.driver import Gotten
+from handrail_browser.chromium.cdp import CdpConnection, TargetGone
+from handrail_browser.chromium.tabs import ChromiumPage
+from handrail_browser.driver import DownloadedFile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from handrail_browser.chromium.proxy import Proxy, Refusal
+    from handrail_browser.chromium.proxy import JudgingProxy, RefusedConnection
 
-PAGES = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": [{"type": "page"}]}
-MOST_TABS = 30
-UNREACHED = "ERR_TUNNEL_CONNECTION_FAILED"
-ERRORS = {
+PAGE_ATTACH_OPTIONS = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": True,
+    "flatten": True,
+    "filter": [{"type": "page"}],
+}
+MAX_TABS = 30
+TUNNEL_FAILED = "ERR_TUNNEL_CONNECTION_FAILED"
+ERROR_TEXTS = {
     "ERR_NAME_NOT_RESOLVED": "the name is not known",
-    UNREACHED: "the server cannot be reached",
+    TUNNEL_FAILED: "the server cannot be reached",
     "ERR_CONNECTION_REFUSED": "nothing listens there",
     "ERR_EMPTY_RESPONSE": "the server closed without an answer",
     "ERR_TOO_MANY_REDIRECTS": "it leads on without end",
@@ -38,11 +43,11 @@ ERRORS = {
 
 
 @dataclass(slots=True)
-class Coming:
+class PendingDownload:
     """A download that is waited for: the first that a tab begins."""
 
-    browser: Browser
-    page: Page
+    browser: ChromiumBrowser
+    page: ChromiumPage
     guid: str | None = None
     name: str = ""
     url: str = ""
@@ -63,7 +68,7 @@ class Coming:
             self.state, self.got = params["state"], int(params.get("receivedBytes", 0))
         self.turn.set()
 
-    async def taken(self, seconds: float) -> Gotten:
+    async def taken(self, seconds: float) -> DownloadedFile:
         """The file, once it is whole."""
         ends = monotonic() + seconds
         begins = monotonic() + min(10.0, seconds)
@@ -83,7 +88,7 @@ class Coming:
                 )
         if self.state == "completed" and self.guid is not None:
             path = self.browser.downloads / self.guid
-            return Gotten(path, self.name, self.url, path.stat().st_size)
+            return DownloadedFile(path, self.name, self.url, path.stat().st_size)
         if self.state == "none":
             raise self._nothing()
         self._cancel()
@@ -110,29 +115,29 @@ class Coming:
     __hash__ = object.__hash__
 
 
-class Browser:
+class ChromiumBrowser:
     """The tabs of one browser. `active` is the tab that is meant where none is named."""
 
     def __init__(
         self,
-        connection: Connection,
+        connection: CdpConnection,
         *,
-        proxy: Proxy | None,
+        proxy: JudgingProxy | None,
         most_bytes: int,
         end: Callable[[], Awaitable[None]],
         folder: Path | None = None,
     ) -> None:
         self.connection = connection
         self.proxy = proxy
-        self.pages: dict[str, Page] = {}
+        self.pages: dict[str, ChromiumPage] = {}
         self.active: str | None = None
         self.most_bytes = most_bytes
         # In the profile where that is ours: then it is removed with it, whatever ends us.
         self.downloads = Path(tempfile.mkdtemp(prefix="handrail-downloads-", dir=folder))
-        self.waiting: set[Coming] = set()
+        self.waiting: set[PendingDownload] = set()
         self._end = end
         self._count = 0
-        self._by_session: dict[str, Page] = {}
+        self._by_session: dict[str, ChromiumPage] = {}
         self._preparing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Event()
         connection.listen(None, self._told)
@@ -141,7 +146,7 @@ class Browser:
         """Take up the tabs that there are, and every one that is opened."""
         if self.ours:
             self._take_downloads()
-        await self.connection.send("Target.setAutoAttach", PAGES)
+        await self.connection.send("Target.setAutoAttach", PAGE_ATTACH_OPTIONS)
         await asyncio.gather(*self._preparing)
 
     @property
@@ -153,10 +158,10 @@ class Browser:
         to = {"behavior": "allowAndName", "downloadPath": str(self.downloads), "eventsEnabled": True}
         self.connection.tell("Browser.setDownloadBehavior", to)
 
-    def page(self, id: str | None) -> Page:
+    def page(self, id: str | None) -> ChromiumPage:
         """The tab of that id, or the active one."""
         if self.connection.closed.is_set():
-            raise Gone("the browser has ended", hint="call again: a new one is started")
+            raise TargetGone("the browser has ended", hint="call again: a new one is started")
         found = self.pages.get(id or self.active or "")
         if found is None:
             there = ", ".join(self.pages) or "none"
@@ -167,10 +172,10 @@ class Browser:
         self.active = found.id
         return found
 
-    async def new_page(self) -> Page:
+    async def new_page(self) -> ChromiumPage:
         """A new, empty tab."""
-        if len(self.pages) >= MOST_TABS:
-            raise Downstream(f"{MOST_TABS} tabs are open", hint="close some by close_tab")
+        if len(self.pages) >= MAX_TABS:
+            raise Downstream(f"{MAX_TABS} tabs are open", hint="close some by close_tab")
         target = (await self.connection.send("Target.createTarget", {"url": "about:blank"}))["targetId"]
         ends = monotonic() + 10
         while (page := next((each for each in self.pages.values() if each.target == target), None)) is None:
@@ -185,7 +190,7 @@ class Browser:
         self.active = page.id
         return page
 
-    async def close_page(self, page: Page) -> None:
+    async def close_page(self, page: ChromiumPage) -> None:
         """Close a tab; one that hangs is closed by the browser all the same."""
         # Closing as such asks nothing of the page.
         await self.connection.send("Target.closeTarget", {"targetId": page.target}, seconds=10)
@@ -197,21 +202,21 @@ class Browser:
                     await self._turn.wait()
         self._drop(page)
 
-    def coming(self, page: Page) -> Coming:
+    def coming(self, page: ChromiumPage) -> PendingDownload:
         """Wait for a download of a tab; to be said before what begins it."""
-        coming = Coming(self, page)
+        coming = PendingDownload(self, page)
         if not self.ours:
             self._take_downloads()
         self.waiting.add(coming)
         return coming
 
-    def waited(self, coming: Coming) -> None:
+    def waited(self, coming: PendingDownload) -> None:
         """Nobody waits for it any more."""
         self.waiting.discard(coming)
         if not self.ours and not self.waiting:
             self.connection.tell("Browser.setDownloadBehavior", {"behavior": "default"})
 
-    def refused(self) -> list[Refusal]:
+    def refused(self) -> list[RefusedConnection]:
         """Connections that pages wanted and did not get, since this was last asked."""
         return [] if self.proxy is None else self.proxy.taken()
 
@@ -219,7 +224,7 @@ class Browser:
         """Why an address could not be opened, in words."""
         told = self.proxy.errors.pop(urlsplit(url).hostname or "", None) if self.proxy is not None else None
         name = error.removeprefix("net::")
-        return told or ERRORS.get(name, name)
+        return told or ERROR_TEXTS.get(name, name)
 
     async def close(self) -> None:
         """End the browser if it is ours; else close nothing but the connection."""
@@ -258,7 +263,7 @@ class Browser:
         if info["type"] != "page":
             return
         self._count += 1
-        page = Page(self.connection, id=f"t{self._count}", target=info["targetId"], session=session)
+        page = ChromiumPage(self.connection, id=f"t{self._count}", target=info["targetId"], session=session)
         page.url, page.title = info["url"], info["title"]
         self.pages[page.id] = self._by_session[session] = page
         self.active = self.active or page.id
@@ -266,14 +271,14 @@ class Browser:
         self._preparing.add(task)
         task.add_done_callback(self._preparing.discard)
 
-    async def _prepared(self, page: Page) -> None:
+    async def _prepared(self, page: ChromiumPage) -> None:
         try:
             await page.prepare()
         # It may be gone again.
         except (Downstream, TimedOut):
             return
 
-    def _drop(self, page: Page) -> None:
+    def _drop(self, page: ChromiumPage) -> None:
         self.pages.pop(page.id, None)
         # Whoever waits for it waits no more.
         page.crashed = True

@@ -13,23 +13,23 @@ from typing import Any
 from handrail import Downstream, TimedOut
 
 # A picture of a long page, in base64.
-LONGEST = 256 * 1024 * 1024
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 COMMAND_S = 15.0
 
-Listener = Callable[[str, dict[str, Any]], None]
+EventListener = Callable[[str, dict[str, Any]], None]
 
 
-class Gone(Downstream):
+class TargetGone(Downstream):
     """The browser, or the page in it, has ended."""
 
     retryable = True
 
 
-class Refused(Downstream):
+class CommandRefused(Downstream):
     """The browser answered a command with an error."""
 
 
-class Channel(ABC):
+class MessageChannel(ABC):
     """Messages to and from a browser."""
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Channel(ABC):
         """Let go of it."""
 
 
-class Pipe(Channel):
+class PipeChannel(MessageChannel):
     """The two pipes of `--remote-debugging-pipe`: messages end in a zero byte. Nobody else can speak to the browser."""
 
     def __init__(
@@ -54,10 +54,10 @@ class Pipe(Channel):
         self._reader, self._reading, self._writing = reader, reading, writing
 
     @classmethod
-    async def over(cls, reads: int, writes: int) -> Pipe:
+    async def over(cls, reads: int, writes: int) -> PipeChannel:
         """A channel over two descriptors, which it owns from now on."""
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=LONGEST)
+        reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
         reading, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reads, "rb", 0)
         )
@@ -80,20 +80,22 @@ class Pipe(Channel):
             self._writing.abort()
 
 
-class Socket(Channel):
+class WebSocketChannel(MessageChannel):
     """The WebSocket of a browser that somebody else started."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     @classmethod
-    async def to(cls, url: str) -> Socket:
+    async def to(cls, url: str) -> WebSocketChannel:
         """A channel to a browser's own endpoint."""
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidHandshake, InvalidURI
 
         try:
-            connection = await connect(url, max_size=LONGEST, compression=None, proxy=None, open_timeout=COMMAND_S)
+            connection = await connect(
+                url, max_size=MAX_MESSAGE_BYTES, compression=None, proxy=None, open_timeout=COMMAND_S
+            )
         except (OSError, InvalidHandshake, InvalidURI, TimeoutError) as exc:
             raise Downstream(f"no browser answers at {url!r}: {exc}") from exc
         return cls(connection)
@@ -117,20 +119,20 @@ class Socket(Channel):
         await self._connection.close()
 
 
-class Connection:
+class CdpConnection:
     """Commands to one browser. `closed` is set once it is gone."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: MessageChannel) -> None:
         self.closed = asyncio.Event()
         # Seconds that a command may take where it does not say.
         self.patience = COMMAND_S
         self._channel = channel
         self._count = 0
         self._waiting: dict[int, tuple[str, str | None, asyncio.Future[dict[str, Any]]]] = {}
-        self._listeners: dict[str | None, Listener] = {}
+        self._listeners: dict[str | None, EventListener] = {}
         self._reading = asyncio.create_task(self._read())
 
-    def listen(self, session: str | None, listener: Listener) -> None:
+    def listen(self, session: str | None, listener: EventListener) -> None:
         """Have the events of a session (None: the browser's own) told; a listener must not block."""
         self._listeners[session] = listener
 
@@ -139,7 +141,7 @@ class Connection:
         self._listeners.pop(session, None)
         for method, of, future in list(self._waiting.values()):
             if of == session and not future.done():
-                future.set_exception(Gone(f"the page was gone before {method} was done"))
+                future.set_exception(TargetGone(f"the page was gone before {method} was done"))
 
     async def send(
         self,
@@ -149,10 +151,13 @@ class Connection:
         session: str | None = None,
         seconds: float | None = None,
     ) -> dict[str, Any]:
-        """The result of a command. `Refused` with the browser's words, `Gone` when it or the page has ended, `TimedOut` after `seconds`."""
+        """Return the result of a command.
+
+        Raises `CommandRefused` with the browser's words, `TargetGone` when it or the page has ended, `TimedOut` after `seconds`.
+        """
         seconds = self.patience if seconds is None else seconds
         if self.closed.is_set():
-            raise Gone("the browser has ended", hint="call again: a new one is started")
+            raise TargetGone("the browser has ended", hint="call again: a new one is started")
         self._count += 1
         number = self._count
         message: dict[str, Any] = {"id": number, "method": method, "params": params or {}}
@@ -208,12 +213,12 @@ class Connection:
         if (error := message.get("error")) is None:
             future.set_result(message.get("result", {}))
         elif "Session with given id not found" in error.get("message", "") or "detached" in error.get("message", ""):
-            future.set_exception(Gone(f"the page was gone before {method} was done"))
+            future.set_exception(TargetGone(f"the page was gone before {method} was done"))
         else:
-            future.set_exception(Refused(f"the browser refused {method}: {error.get('message', 'no reason')}"))
+            future.set_exception(CommandRefused(f"the browser refused {method}: {error.get('message', 'no reason')}"))
 
     def _end(self) -> None:
         self.closed.set()
         for _, _, future in self._waiting.values():
             if not future.done():
-                future.set_exception(Gone("the browser has ended", hint="call again: a new one is started"))
+                future.set_exception(TargetGone("the browser has ended", hint="call again: a new one is started"))

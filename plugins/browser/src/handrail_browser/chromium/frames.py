@@ -9,21 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail import Downstream
-from handrail_browser.chromium.cdp import Gone, Refused
+from handrail_browser.chromium.cdp import CommandRefused, TargetGone
 
 if TYPE_CHECKING:
-    from handrail_browser.chromium.cdp import Connection
+    from handrail_browser.chromium.cdp import CdpConnection
 
-WORLD = "handrail"
-LOST = ("context with specified id", "context was destroyed", "Inspected target navigated", "uniqueContextId not found")
+WORLD_NAME = "handrail"
+CONTEXT_LOST_ERRORS = (
+    "context with specified id",
+    "context was destroyed",
+    "Inspected target navigated",
+    "uniqueContextId not found",
+)
 
 
 # A page that leads on by itself may replace a document as soon as it is asked.
-TRIES = 3
+MAX_TRIES = 3
 
 
 @cache
-def script() -> str:
+def build_page_script() -> str:
     """What is asked of documents: an expression whose value is the object `asked`, to which each file of `page` adds its functions.
 
     All files are read in one scope: what one defines, the others use, in whatever order they stand. No script of the page reaches it.
@@ -41,7 +46,7 @@ def script() -> str:
 
 
 @dataclass(slots=True)
-class Frame:
+class PageFrame:
     """A document in a tab. `session` is the process that shows it; `loader` changes with each document."""
 
     id: str
@@ -58,29 +63,29 @@ class Frame:
         self.api = None
 
 
-async def ask(
-    connection: Connection,
-    frame: Frame,
+async def call_page_function(
+    connection: CdpConnection,
+    frame: PageFrame,
     function: str,
     args: dict[str, Any] | None = None,
     *,
     seconds: float | None = None,
 ) -> Any:
     """What a function of ours gives in a frame; asked again when the document was replaced meanwhile."""
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         try:
-            return await _asked(connection, frame, function, args or {}, seconds)
-        except Refused as exc:
-            if not any(each in str(exc) for each in LOST):
+            return await _call_function(connection, frame, function, args or {}, seconds)
+        except CommandRefused as exc:
+            if not any(each in str(exc) for each in CONTEXT_LOST_ERRORS):
                 raise
             frame.renewed()
-    raise Gone("the page was replaced by another one again and again while it was looked at", hint="try again")
+    raise TargetGone("the page was replaced by another one again and again while it was looked at", hint="try again")
 
 
-async def _asked(
-    connection: Connection, frame: Frame, function: str, args: dict[str, Any], seconds: float | None
+async def _call_function(
+    connection: CdpConnection, frame: PageFrame, function: str, args: dict[str, Any], seconds: float | None
 ) -> Any:
-    held = await api(connection, frame, seconds)
+    held = await get_api_object(connection, frame, seconds)
     answer = await connection.send(
         "Runtime.callFunctionOn",
         {
@@ -101,23 +106,23 @@ async def _asked(
     return result.get("objectId") if function == "elementAt" else result.get("value")
 
 
-async def api(connection: Connection, frame: Frame, seconds: float | None = None) -> str:
+async def get_api_object(connection: CdpConnection, frame: PageFrame, seconds: float | None = None) -> str:
     """The object whose functions are ours, in our world of the frame; made where it is not there yet."""
     async with frame.making:
         held = frame.api
         if held is None:
-            args = {"frameId": frame.id, "worldName": WORLD}
+            args = {"frameId": frame.id, "worldName": WORLD_NAME}
             world = await connection.send("Page.createIsolatedWorld", args, session=frame.session, seconds=seconds)
             frame.context = world["executionContextId"]
-            args = {"expression": script(), "contextId": frame.context}
+            args = {"expression": build_page_script(), "contextId": frame.context}
             made = await connection.send("Runtime.evaluate", args, session=frame.session, seconds=seconds)
             held = frame.api = str(made["result"]["objectId"])
     return held
 
 
-async def number(connection: Connection, frame: Frame, node: int) -> int:
+async def get_element_number(connection: CdpConnection, frame: PageFrame, node: int) -> int:
     """What our functions in a frame call an element, given its number in the protocol."""
-    held = await api(connection, frame)
+    held = await get_api_object(connection, frame)
     where = {"backendNodeId": node, "executionContextId": frame.context}
     found = await connection.send("DOM.resolveNode", where, session=frame.session)
     called = {
@@ -129,19 +134,19 @@ async def number(connection: Connection, frame: Frame, node: int) -> int:
     return (await connection.send("Runtime.callFunctionOn", called, session=frame.session))["result"]["value"]
 
 
-async def outward(
-    connection: Connection, frames: dict[str, Frame], frame: Frame, x: float, y: float
+async def map_to_window(
+    connection: CdpConnection, frames: dict[str, PageFrame], frame: PageFrame, x: float, y: float
 ) -> tuple[float, float, str | None]:
     """Where a point of a frame lies in the window of its tab, in pixels; and what is in the way, in the documents around the frame."""
     why: str | None = None
     while frame.parent is not None:
         parent = frames.get(frame.parent)
         if parent is None:
-            raise Gone("the frame is gone")
+            raise TargetGone("the frame is gone")
         owner = await connection.send("DOM.getFrameOwner", {"frameId": frame.id}, session=parent.session)
-        shown = await number(connection, parent, owner["backendNodeId"])
-        told = await ask(connection, parent, "through", {"n": shown, "x": x, "y": y})
+        shown = await get_element_number(connection, parent, owner["backendNodeId"])
+        told = await call_page_function(connection, parent, "through", {"n": shown, "x": x, "y": y})
         if told.get("gone"):
-            raise Gone("the frame is gone")
+            raise TargetGone("the frame is gone")
         x, y, why, frame = told["x"], told["y"], why or told["why"], parent
     return x, y, why

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from handrail.records.redaction import redact_text
-from handrail_browser.driver import Node
+from handrail.audit.redaction import redact_text
+from handrail_browser.driver import PageNode
 
 if TYPE_CHECKING:
-    from handrail_browser.chromium.frames import Frame
-    from handrail_browser.chromium.tabs import Page
+    from handrail_browser.chromium.frames import PageFrame
+    from handrail_browser.chromium.tabs import ChromiumPage
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class NodeHandle:
     """What finds an element again: its tab, its frame and number there, and how many were alike when it was seen."""
 
     page: str
@@ -28,34 +28,34 @@ class Handle:
     of: int = 1
 
 
-def node_of(page: Page, frame: Frame, line: Mapping[str, Any], depth: int) -> Node:
+def build_node(page: ChromiumPage, frame: PageFrame, line: Mapping[str, Any], depth: int) -> PageNode:
     """A line of a snapshot as a node."""
     if "text" in line:
-        return Node("text", line["text"], depth=depth)
+        return PageNode("text", line["text"], depth=depth)
     if "n" not in line:
-        return Node(line["role"], line["name"], depth=depth)
+        return PageNode(line["role"], line["name"], depth=depth)
     options = tuple(line.get("options", ())) + ((f"… {line['more']} more",) if line.get("more") else ())
     # The same thing on another page, or in another frame, is another thing.
     place = page.url.partition("#")[0].partition("?")[0] if frame.id == page.main else frame.url.partition("#")[0]
-    handle = Handle(page.id, frame.id, line["n"], line.get("print", ""), line.get("nth", 0), line.get("of", 1))
+    handle = NodeHandle(page.id, frame.id, line["n"], line.get("print", ""), line.get("nth", 0), line.get("of", 1))
     fingerprint = f"{page.id}\x1f{place}\x1f{line.get('print', '')}"
     box = line.get("box")
-    return Node(
+    return PageNode(
         line["role"], line["name"], value=line.get("value"), states=tuple(line.get("states", ())), options=options, url=line.get("url", ""),
         depth=depth, level=line.get("level", 0), box=tuple(box) if box else None, handle=handle, fingerprint=fingerprint,
     )  # fmt: skip
 
 
-def frames_in(html: str) -> list[int]:
+def find_frame_numbers(html: str) -> list[int]:
     """The numbers of the frames whose place is held in the markup."""
     return [int(number) for number in re.findall(r'<section data-frame="(\d+)">', html)]
 
 
-def place_of(url: str) -> str:
+def get_host_and_port(url: str) -> str:
     """Host and port of an address."""
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """The address as a result tells it."""
     return redact_text(url)[:300]

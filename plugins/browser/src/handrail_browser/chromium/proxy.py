@@ -16,26 +16,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from handrail import Denied, Downstream
-from handrail.judging.verdicts import Decision, Reason
-from handrail.net.connecting import Resolver, denied, system_resolver
-from handrail.records.redaction import redact_text
-from handrail_browser.domains import Domains
+from handrail.api.verdict import Decision, Reason
+from handrail.audit.redaction import redact_text
+from handrail.net.resolver import HostResolver, build_denied_error, resolve_with_system
+from handrail_browser.domains import DomainPolicy
 
 if TYPE_CHECKING:
     import httpcore
 
-LONGEST_HEAD = 65_536
-CHUNK = 65_536
+MAX_HEAD_BYTES = 65_536
+CHUNK_BYTES = 65_536
 # By what status line a page of the proxy itself is known from that of a server.
-REFUSED_BY = "Handrail"
-REMEMBERED = 200
+REFUSAL_REASON_PHRASE = "Handrail"
+MAX_REMEMBERED = 200
 CONNECT_S = 20.0
 # Of one connection, not to be handed on.
 HOP_BY_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive", b"te", b"upgrade"))
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedConnection:
     """A connection that was not made: to where, and why."""
 
     place: str
@@ -43,14 +43,14 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Proxy:
+class JudgingProxy:
     """Listens on this machine for the browser. `refusals` are the latest connections that were not made, `errors` those that failed."""
 
     allow_private: Collection[str]
-    domains: Domains
+    domains: DomainPolicy
     upstream: str | None = None
-    resolver: Resolver = system_resolver
-    refusals: deque[Refusal] = field(default_factory=lambda: deque[Refusal](maxlen=REMEMBERED))
+    resolver: HostResolver = resolve_with_system
+    refusals: deque[RefusedConnection] = field(default_factory=lambda: deque[RefusedConnection](maxlen=MAX_REMEMBERED))
     errors: dict[str, str] = field(default_factory=dict[str, str])
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
@@ -62,7 +62,7 @@ class Proxy:
 
     async def start(self) -> None:
         """Begin to listen, at any free port of the loopback."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
 
     async def close(self) -> None:
         """End it and every connection."""
@@ -72,7 +72,7 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def taken(self) -> list[Refusal]:
+    def taken(self) -> list[RefusedConnection]:
         """Connections that were not made, since this was last asked."""
         taken = list(self.refusals)
         self.refusals.clear()
@@ -102,23 +102,23 @@ class Proxy:
             return
         try:
             if found[1] == b"CONNECT":
-                async with _closing(await self._reached(found[2].decode("ascii", "replace"), None)) as far:
+                async with _closing_stream(await self._reached(found[2].decode("ascii", "replace"), None)) as far:
                     writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-                    await _tunnel(reader, writer, far)
+                    await _tunnel_bytes(reader, writer, far)
                 return
             url = found[2].decode("ascii", "replace")
-            async with _closing(await self._reached(url, "http")) as far:
-                await _given(far, _passed_on(found[1], url, rest))
-                sending = asyncio.create_task(_body(reader, far, rest))
+            async with _closing_stream(await self._reached(url, "http")) as far:
+                await _write_data(far, _rewrite_request_head(found[1], url, rest))
+                sending = asyncio.create_task(_forward_body(reader, far, rest))
                 try:
-                    await _answer(far, writer, empty=found[1] == b"HEAD")
+                    await _forward_response(far, writer, empty=found[1] == b"HEAD")
                 finally:
                     sending.cancel()
                     await asyncio.gather(sending, return_exceptions=True)
         except Denied as exc:
-            writer.write(_page(403, str(exc)))
+            writer.write(_build_error_page(403, str(exc)))
         except Downstream as exc:
-            writer.write(_page(502, str(exc)))
+            writer.write(_build_error_page(502, str(exc)))
         await writer.drain()
 
     async def _reached(self, target: str, scheme: str | None) -> httpcore.AsyncNetworkStream:
@@ -126,23 +126,23 @@ class Proxy:
         import httpcore
 
         from handrail.net import urls
-        from handrail.net.web import PinnedBackend
+        from handrail.net.web_client import PinnedBackend
 
         # What is asked to be tunnelled to is a host and a port; for judging them any scheme will do.
-        view = urls.view(target if scheme else f"https://{target}/", allow_private=self.allow_private)
+        view = urls.evaluate_url(target if scheme else f"https://{target}/", allow_private=self.allow_private)
         place = view.place or redact_text(target)[:200]
         reason = (
             view.reasons[0]
-            if view.suggestion is Decision.DENY or view.scheme not in urls.PORTS
+            if view.suggestion is Decision.DENY or view.scheme not in urls.DEFAULT_PORTS
             else self.domains.refuses(view.host)
         )
         try:
             if reason is not None:
-                raise denied(reason)
+                raise build_denied_error(reason)
             backend = PinnedBackend(allow_private=self.allow_private, resolver=self.resolver, proxy=self.upstream)
             return await backend.connect_tcp(view.host, view.port, timeout=CONNECT_S)
         except Denied as exc:
-            self.refusals.append(Refusal(place, Reason(str(exc.details.get("reason", "denied")), str(exc))))
+            self.refusals.append(RefusedConnection(place, Reason(str(exc.details.get("reason", "denied")), str(exc))))
             raise
         except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
             self.errors[view.host] = str(exc) or type(exc).__name__
@@ -153,14 +153,14 @@ class Proxy:
 
 
 @asynccontextmanager
-async def _closing(stream: httpcore.AsyncNetworkStream) -> AsyncGenerator[httpcore.AsyncNetworkStream, None]:
+async def _closing_stream(stream: httpcore.AsyncNetworkStream) -> AsyncGenerator[httpcore.AsyncNetworkStream, None]:
     try:
         yield stream
     finally:
         await stream.aclose()
 
 
-def _passed_on(method: bytes, url: str, headers: bytes) -> bytes:
+def _rewrite_request_head(method: bytes, url: str, headers: bytes) -> bytes:
     """The head of a request as the server itself gets it. One connection is for one request: the next one is judged anew."""
     path = "/" + url.partition("://")[2].partition("/")[2]
     lines = [
@@ -169,32 +169,32 @@ def _passed_on(method: bytes, url: str, headers: bytes) -> bytes:
     return b"\r\n".join([method + b" " + path.encode() + b" HTTP/1.1", *lines, b"Connection: close", b"", b""])
 
 
-async def _body(reader: asyncio.StreamReader, far: httpcore.AsyncNetworkStream, headers: bytes) -> None:
+async def _forward_body(reader: asyncio.StreamReader, far: httpcore.AsyncNetworkStream, headers: bytes) -> None:
     """Hand on the content of a request, and nothing that comes behind it."""
     length = re.search(rb"(?im)^content-length:\s*(\d+)\s*$", headers)
     if re.search(rb"(?im)^transfer-encoding:.*chunked", headers):
-        await _chunked(reader, far)
+        await _forward_chunks(reader, far)
         return
     left = int(length[1]) if length else 0
-    while left and (data := await reader.read(min(left, CHUNK))):
+    while left and (data := await reader.read(min(left, CHUNK_BYTES))):
         left -= len(data)
-        await _given(far, data)
+        await _write_data(far, data)
 
 
-async def _chunked(reader: asyncio.StreamReader, far: httpcore.AsyncNetworkStream) -> None:
+async def _forward_chunks(reader: asyncio.StreamReader, far: httpcore.AsyncNetworkStream) -> None:
     while True:
         line = await reader.readuntil(b"\r\n")
         size = int(line.partition(b";")[0], 16)
-        await _given(far, line + await reader.readexactly(size + 2))
+        await _write_data(far, line + await reader.readexactly(size + 2))
         if not size:
             return
 
 
-async def _answer(far: httpcore.AsyncNetworkStream, writer: asyncio.StreamWriter, *, empty: bool) -> None:
+async def _forward_response(far: httpcore.AsyncNetworkStream, writer: asyncio.StreamWriter, *, empty: bool) -> None:
     """Hand on all that the server sends until it closes; then the browser's connection closes, too. `empty`: only a head comes."""
     head = b""
-    while b"\r\n\r\n" not in head and len(head) < LONGEST_HEAD:
-        data = await _got(far)
+    while b"\r\n\r\n" not in head and len(head) < MAX_HEAD_BYTES:
+        data = await _read_chunk(far)
         if not data:
             break
         head += data
@@ -206,18 +206,18 @@ async def _answer(far: httpcore.AsyncNetworkStream, writer: asyncio.StreamWriter
         if line.partition(b":")[0].strip().lower() not in (b"connection", b"keep-alive")
     ]
     writer.write(b"\r\n".join([*lines, b"Connection: close"]) + mark + rest if mark else head)
-    left = 0 if empty else _length(first)
+    left = 0 if empty else _get_content_length(first)
     left = left - len(rest) if left is not None else None
     while left is None or left > 0:
         await writer.drain()
-        data = await _got(far)
+        data = await _read_chunk(far)
         if not data:
             return
         writer.write(data)
         left = left - len(data) if left is not None else None
 
 
-def _length(head: bytes) -> int | None:
+def _get_content_length(head: bytes) -> int | None:
     """Bytes of content behind the head of an answer, where that says it."""
     status = head.split(b" ", 2)[1:2]
     if status and (status[0] in (b"204", b"304") or status[0].startswith(b"1")):
@@ -228,13 +228,15 @@ def _length(head: bytes) -> int | None:
     return int(found[1]) if found else None
 
 
-async def _tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: httpcore.AsyncNetworkStream) -> None:
+async def _tunnel_bytes(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: httpcore.AsyncNetworkStream
+) -> None:
     async def up() -> None:
-        while data := await reader.read(CHUNK):
-            await _given(far, data)
+        while data := await reader.read(CHUNK_BYTES):
+            await _write_data(far, data)
 
     async def down() -> None:
-        while data := await _got(far):
+        while data := await _read_chunk(far):
             writer.write(data)
             await writer.drain()
 
@@ -247,16 +249,16 @@ async def _tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fa
         await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _got(far: httpcore.AsyncNetworkStream) -> bytes:
+async def _read_chunk(far: httpcore.AsyncNetworkStream) -> bytes:
     import httpcore
 
     try:
-        return await far.read(CHUNK)
+        return await far.read(CHUNK_BYTES)
     except (httpcore.NetworkError, httpcore.TimeoutException):
         return b""
 
 
-async def _given(far: httpcore.AsyncNetworkStream, data: bytes) -> None:
+async def _write_data(far: httpcore.AsyncNetworkStream, data: bytes) -> None:
     import httpcore
 
     try:
@@ -265,7 +267,8 @@ async def _given(far: httpcore.AsyncNetworkStream, data: bytes) -> None:
         raise ConnectionError(str(exc)) from exc
 
 
-def _page(status: int, text: str) -> bytes:
+def _build_error_page(status: int, text: str) -> bytes:
     body = f"Handrail: {text}\n".encode()
-    head = f"HTTP/1.1 {status} {REFUSED_BY}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    fields = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close"
+    head = f"HTTP/1.1 {status} {REFUSAL_REASON_PHRASE}\r\n{fields}\r\n\r\n"
     return head.encode() + body

@@ -11,36 +11,41 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from handrail import Downstream, TimedOut
 from handrail_browser.chromium import frames
-from handrail_browser.chromium.cdp import Gone
-from handrail_browser.chromium.frames import Frame
-from handrail_browser.driver import Interrupted, Tab
+from handrail_browser.chromium.cdp import TargetGone
+from handrail_browser.chromium.frames import PageFrame
+from handrail_browser.driver import BrowserTab, PageInterrupted
 
 if TYPE_CHECKING:
-    from handrail_browser.chromium.cdp import Connection
+    from handrail_browser.chromium.cdp import CdpConnection
 
 T = TypeVar("T")
 
 # Requests that may go on for ever.
-ENDLESS = frozenset(("WebSocket", "EventSource", "Ping", "Media", "Prefetch", "Preflight"))
+LONG_LIVED_TYPES = frozenset(("WebSocket", "EventSource", "Ping", "Media", "Prefetch", "Preflight"))
 # Only the frames of the same site are in the process of a page: others are attached to as they come.
-ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True, "filter": [{"type": "iframe"}]}
+FRAME_ATTACH_OPTIONS = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": False,
+    "flatten": True,
+    "filter": [{"type": "iframe"}],
+}
 
 
 @cache
-def _handler(method: str) -> str:
+def _handler_name(method: str) -> str:
     """The name of the method here that an event is told: `Page.frameNavigated` is `_on_page_frame_navigated`."""
     return "_on_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", method.replace(".", "_")).lower()
 
 
-class Page:
+class ChromiumPage:
     """A tab as the DevTools protocol shows it. `moment` grows with every event that may matter to whoever waits."""
 
-    def __init__(self, connection: Connection, *, id: str, target: str, session: str) -> None:
+    def __init__(self, connection: CdpConnection, *, id: str, target: str, session: str) -> None:
         self.connection = connection
         self.id = id
         self.target = target
         self.session = session
-        self.frames: dict[str, Frame] = {}
+        self.frames: dict[str, PageFrame] = {}
         self.main = target
         self.url = ""
         self.title = ""
@@ -72,18 +77,18 @@ class Page:
         connection.listen(session, self._told(session))
 
     @property
-    def seen(self) -> Tab:
+    def seen(self) -> BrowserTab:
         """The tab as drivers show it."""
         state = "crashed" if self.crashed else "dialog" if self.dialog else "file_chooser" if self.chooser else "open"
         asks = self.dialog or ({"multiple": self.chooser["mode"] == "selectMultiple"} if self.chooser else {})
-        return Tab(self.id, self.url, self.title, state=state, asks=asks)
+        return BrowserTab(self.id, self.url, self.title, state=state, asks=asks)
 
     @property
-    def document(self) -> Frame:
+    def document(self) -> PageFrame:
         """The outermost frame."""
         found = self.frames.get(self.main)
         if found is None:
-            raise Gone("the tab shows nothing", hint="navigate somewhere")
+            raise TargetGone("the tab shows nothing", hint="navigate somewhere")
         return found
 
     async def prepare(self) -> None:
@@ -107,14 +112,14 @@ class Page:
             send("Page.setLifecycleEventsEnabled", {"enabled": True}, session=session),
             send("Page.setInterceptFileChooserDialog", {"enabled": True}, session=session),
             send("Inspector.enable", session=session),
-            send("Target.setAutoAttach", ATTACH, session=session),
+            send("Target.setAutoAttach", FRAME_ATTACH_OPTIONS, session=session),
             # A window that a page opens waits for this; the page that opened it does, too.
             send("Runtime.runIfWaitingForDebugger", session=session),
         ]
 
     def _take(self, tree: dict[str, Any], session: str, parent: str | None) -> None:
         told = tree["frame"]
-        frame = self.frames.setdefault(told["id"], Frame(told["id"], session, parent))
+        frame = self.frames.setdefault(told["id"], PageFrame(told["id"], session, parent))
         outermost = parent is None and session == self.session
         if outermost:
             self.main = told["id"]
@@ -133,24 +138,24 @@ class Page:
         function: str,
         args: dict[str, Any] | None = None,
         *,
-        frame: Frame | None = None,
+        frame: PageFrame | None = None,
         seconds: float | None = None,
     ) -> Any:
-        """What a function of ours gives in a frame; the outermost one by default. Raises `Interrupted` when the page opens a dialog meanwhile."""
+        """What a function of ours gives in a frame; the outermost one by default. Raises `PageInterrupted` when the page opens a dialog meanwhile."""
         return await self.unless_asked(
-            frames.ask(self.connection, frame or self.document, function, args, seconds=seconds)
+            frames.call_page_function(self.connection, frame or self.document, function, args, seconds=seconds)
         )
 
     async def unless_asked(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work; `Interrupted` as soon as the page asks something, `Gone` when it crashes. What was begun goes on."""
+        """The result of the work; `PageInterrupted` as soon as the page asks something, `TargetGone` when it crashes. What was begun goes on."""
         task = asyncio.ensure_future(work)
         turning: asyncio.Task[Any] | None = None
         try:
             while not task.done():
                 if self.crashed:
-                    raise Gone("the page has crashed", hint="navigate again, or close the tab")
+                    raise TargetGone("the page has crashed", hint="navigate again, or close the tab")
                 if self.dialog is not None or self.chooser is not None:
-                    raise Interrupted
+                    raise PageInterrupted
                 turning = asyncio.create_task(self._turn.wait())
                 await asyncio.wait([task, turning], return_when=asyncio.FIRST_COMPLETED)
                 if not turning.done():
@@ -167,7 +172,7 @@ class Page:
         ends = monotonic() + seconds
         while not met():
             if self.connection.closed.is_set():
-                raise Gone("the browser has ended", hint="call again: a new one is started")
+                raise TargetGone("the browser has ended", hint="call again: a new one is started")
             left = ends - monotonic()
             if left <= 0:
                 return False
@@ -207,7 +212,7 @@ class Page:
 
     def _told(self, session: str) -> Callable[[str, dict[str, Any]], None]:
         def told(method: str, params: dict[str, Any]) -> None:
-            handler = cast("Callable[[str, dict[str, Any]], None] | None", getattr(self, _handler(method), None))
+            handler = cast("Callable[[str, dict[str, Any]], None] | None", getattr(self, _handler_name(method), None))
             if handler is not None:
                 handler(session, params)
                 self.turned()
@@ -219,7 +224,7 @@ class Page:
         self.connection.listen(own, self._told(own))
         frame = self.frames.get(info["targetId"])
         if frame is None:
-            frame = self.frames[info["targetId"]] = Frame(info["targetId"], own, self._owner(session))
+            frame = self.frames[info["targetId"]] = PageFrame(info["targetId"], own, self._owner(session))
         frame.session = own
         frame.renewed()
         # The end of what brought the frame's document may have been told before anybody listened.
@@ -250,7 +255,7 @@ class Page:
 
     def _on_page_frame_attached(self, session: str, params: dict[str, Any]) -> None:
         self.frames.setdefault(
-            params["frameId"], Frame(params["frameId"], session, params["parentFrameId"])
+            params["frameId"], PageFrame(params["frameId"], session, params["parentFrameId"])
         ).parent = params["parentFrameId"]
 
     def _on_page_frame_detached(self, session: str, params: dict[str, Any]) -> None:
@@ -259,7 +264,7 @@ class Page:
 
     def _on_page_frame_navigated(self, session: str, params: dict[str, Any]) -> None:
         told = params["frame"]
-        frame = self.frames.setdefault(told["id"], Frame(told["id"], session, told.get("parentId")))
+        frame = self.frames.setdefault(told["id"], PageFrame(told["id"], session, told.get("parentId")))
         frame.session, frame.url, frame.loader = session, told["url"], told.get("loaderId", "")
         frame.renewed()
         if told["id"] == self.main:
@@ -317,7 +322,7 @@ class Page:
 
     def _on_network_request_will_be_sent(self, session: str, params: dict[str, Any]) -> None:
         kind = params.get("type")
-        if kind in ENDLESS:
+        if kind in LONG_LIVED_TYPES:
             return
         self._requests[params["requestId"]] = monotonic(), params.get("frameId", "")
 

@@ -12,17 +12,17 @@ import anyio
 import httpx
 
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
-from handrail.plain import is_list, is_object
-from handrail.records.redaction import redact_text
-from handrail_browser.driver import Interrupted
+from handrail.audit.redaction import redact_text
+from handrail.json_types import is_list, is_object
+from handrail_browser.driver import PageInterrupted
 
 # Bytes of one answer: a picture, or the tree of a very large page.
-LONGEST = 32_000_000
-TOLD = 300
+MAX_ANSWER_BYTES = 32_000_000
+MAX_ERROR_TEXT = 300
 # How long requests that are too many are made again (PinchTab 0.8 counts 120 in ten seconds), and how often.
-PATIENCE_S, PAUSE_S = 12.0, 0.25
+BUSY_TIMEOUT_S, PAUSE_S = 12.0, 0.25
 # What a person can do about a refusal, by its code; in braces stands what PinchTab says with it.
-CURES: Mapping[str, str] = {
+HINTS_BY_CODE: Mapping[str, str] = {
     "missing_token": "set plugins.browser.pinchtab.token to the secret that holds its token",
     "bad_token": "the secret that plugins.browser.pinchtab.token names does not hold its token",
     "token_required": "start PinchTab with a token",
@@ -34,43 +34,43 @@ CURES: Mapping[str, str] = {
     "rate_limited": "it takes more requests in a moment",
     "too_many_redirects": "the address leads on for ever",
 }
-STATUSES: Mapping[int, str] = {
-    401: CURES["missing_token"],
+HINTS_BY_STATUS: Mapping[int, str] = {
+    401: HINTS_BY_CODE["missing_token"],
     403: "PinchTab's own configuration forbids it; a person can change that there",
     404: "take a new snapshot, or list the tabs",
     409: "something else is at this tab: wait, then take a new snapshot",
-    423: CURES["tab_locked"],
-    429: CURES["rate_limited"],
+    423: HINTS_BY_CODE["tab_locked"],
+    429: HINTS_BY_CODE["rate_limited"],
 }
 
 
-class Unanswered(Downstream):
+class PinchTabUnavailable(Downstream):
     """PinchTab is not there, or has ended."""
 
     retryable = True
 
 
-class Unknown(Downstream):
+class UnknownEndpoint(Downstream):
     """This PinchTab knows no such path: it is another version."""
 
 
-class Busy(Downstream):
+class PinchTabBusy(Downstream):
     """PinchTab does it another time."""
 
     retryable = True
 
 
-class TooMany(Busy):
+class PinchTabRateLimited(PinchTabBusy):
     """It has had more requests than it takes in a moment."""
 
 
-class Client:
+class PinchTabClient:
     """One PinchTab at a loopback address. `authorization` is the value of that header.
 
     It takes so many requests in a moment; one that is too many is made again, for `patience` seconds.
     """
 
-    def __init__(self, url: str, authorization: str | None, *, patience: float = PATIENCE_S) -> None:
+    def __init__(self, url: str, authorization: str | None, *, patience: float = BUSY_TIMEOUT_S) -> None:
         self._patience = patience
         headers = {"accept": "application/json"} | ({"authorization": authorization} if authorization else {})
         self.url = url
@@ -85,18 +85,18 @@ class Client:
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
         """What a path gives, as JSON."""
-        return _object(path, await self._asked("GET", path, seconds, params=query))
+        return _parse_object(path, await self._asked("GET", path, seconds, params=query))
 
     async def rows(self, path: str) -> Sequence[Any]:
         """The list that a path gives, as JSON."""
-        found = _json(path, await self._asked("GET", path, 15))
+        found = _parse_json(path, await self._asked("GET", path, 15))
         if not is_list(found):
-            raise _strange(path)
+            raise _protocol_error(path)
         return found
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
         """What comes of an action, as JSON."""
-        return _object(path, await self._asked("POST", path, seconds, json=body or {}))
+        return _parse_object(path, await self._asked("POST", path, seconds, json=body or {}))
 
     async def data(self, path: str, query: Mapping[str, str], *, seconds: float = 30) -> bytes:
         """What a path gives, as it is."""
@@ -107,7 +107,7 @@ class Client:
         while True:
             try:
                 return await self._once(method, path, seconds, **more)
-            except TooMany:
+            except PinchTabRateLimited:
                 # Nothing was done yet.
                 if monotonic() > ends:
                     raise
@@ -119,37 +119,37 @@ class Client:
                 content = bytearray()
                 async for chunk in answer.aiter_bytes():
                     content += chunk
-                    if len(content) > LONGEST:
+                    if len(content) > MAX_ANSWER_BYTES:
                         raise Downstream(
-                            f"PinchTab answered {path!r} with more than {LONGEST:,} bytes",
+                            f"PinchTab answered {path!r} with more than {MAX_ANSWER_BYTES:,} bytes",
                             hint="name a part of the page by selector",
                         )
         except httpx.TimeoutException as exc:
             raise TimedOut(f"PinchTab did not answer {path!r} within {seconds:g} s") from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             self.lost = True
-            raise Unanswered(f"no PinchTab answers at {self.url!r}: {type(exc).__name__}") from exc
+            raise PinchTabUnavailable(f"no PinchTab answers at {self.url!r}: {type(exc).__name__}") from exc
         if not answer.is_success:
-            raise refusal(path, answer, bytes(content))
+            raise build_error(path, answer, bytes(content))
         return bytes(content)
 
 
-def tab_path(tab: str, what: str) -> str:
+def build_tab_path(tab: str, what: str) -> str:
     """The path of something that one tab does."""
     return f"/tabs/{quote(tab, safe='')}/{what}"
 
 
-def refusal(path: str, answer: httpx.Response, content: bytes) -> Exception:
+def build_error(path: str, answer: httpx.Response, content: bytes) -> Exception:
     """What PinchTab says no with, as the error that it means, with the cure."""
-    told = _told(content)
+    told = _parse_error_body(content)
     code, status = str(told.get("code") or ""), answer.status_code
-    said = redact_text(str(told.get("error") or told.get("detail") or answer.reason_phrase))[:TOLD]
+    said = redact_text(str(told.get("error") or told.get("detail") or answer.reason_phrase))[:MAX_ERROR_TEXT]
     details = {"http_status": status, "code": code} if code else {"http_status": status}
     if status == 404 and not told:
-        return Unknown(f"this PinchTab has no {path!r}", hint="another version may", details=details)
+        return UnknownEndpoint(f"this PinchTab has no {path!r}", hint="another version may", details=details)
     if code == "dialog_blocking":
-        return Interrupted(said)
-    message, hint = f"PinchTab refuses: {said} ({status})", _cure(status, code, told)
+        return PageInterrupted(said)
+    message, hint = f"PinchTab refuses: {said} ({status})", _find_hint(status, code, told)
     if status == 403 and ("idpi" in code or "IDPI" in said):
         return Denied(f"PinchTab's own rule: {said}", hint=hint, details=details | {"reason": "pinchtab"})
     if status == 400:
@@ -158,23 +158,23 @@ def refusal(path: str, answer: httpx.Response, content: bytes) -> Exception:
         kind = StaleElement if "ref " in said or "node" in said.lower() else NotFound
         return kind(message, hint=hint, details=details)
     if status == 429:
-        return TooMany(message, hint=hint, details=details)
+        return PinchTabRateLimited(message, hint=hint, details=details)
     if status in (423, 502, 503):
-        return Busy(message, hint=hint, details=details)
+        return PinchTabBusy(message, hint=hint, details=details)
     return Downstream(message, hint=hint, details=details)
 
 
-def _cure(status: int, code: str, told: Mapping[str, Any]) -> str | None:
+def _find_hint(status: int, code: str, told: Mapping[str, Any]) -> str | None:
     more = told.get("details")
     setting = more.get("setting") if is_object(more) else None
     if setting:
         return f"a person can allow it by `pinchtab config set {str(setting)[:60]} true`, and a restart of PinchTab"
     if status == 403 and "domain" in code + str(told.get("error", "")):
         return "a person can allow the site in PinchTab's security.allowedDomains"
-    return CURES.get(code, STATUSES.get(status))
+    return HINTS_BY_CODE.get(code, HINTS_BY_STATUS.get(status))
 
 
-def _told(content: bytes) -> Mapping[str, Any]:
+def _parse_error_body(content: bytes) -> Mapping[str, Any]:
     """The JSON of an error; nothing where it is none."""
     try:
         found = json.loads(content[:100_000])
@@ -183,19 +183,19 @@ def _told(content: bytes) -> Mapping[str, Any]:
     return found if is_object(found) else {}
 
 
-def _json(path: str, content: bytes) -> Any:
+def _parse_json(path: str, content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as exc:
-        raise _strange(path) from exc
+        raise _protocol_error(path) from exc
 
 
-def _object(path: str, content: bytes) -> Mapping[str, Any]:
-    found = _json(path, content)
+def _parse_object(path: str, content: bytes) -> Mapping[str, Any]:
+    found = _parse_json(path, content)
     if not is_object(found):
-        raise _strange(path)
+        raise _protocol_error(path)
     return found
 
 
-def _strange(path: str) -> Downstream:
+def _protocol_error(path: str) -> Downstream:
     return Downstream(f"PinchTab answered {path!r} with something that is not its protocol")

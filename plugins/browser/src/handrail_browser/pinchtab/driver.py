@@ -10,53 +10,58 @@ from time import monotonic
 from typing import Any, Literal, cast
 
 from handrail import Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
-from handrail.plain import is_list, is_object
-from handrail.records.redaction import redact_text
-from handrail_browser.chromium.proxy import Refusal
+from handrail.audit.redaction import redact_text
+from handrail.json_types import is_list, is_object
+from handrail_browser.chromium.proxy import RefusedConnection
 from handrail_browser.driver import (
-    Done,
-    Gotten,
-    Interrupted,
-    Node,
-    Reading,
-    Several,
-    Snapshot,
-    Stale,
-    Tab,
-    Until,
+    ActionOutcome,
+    AmbiguousNode,
+    BrowserTab,
+    DownloadedFile,
+    LoadState,
+    PageInterrupted,
+    PageNode,
+    PageSnapshot,
+    PageText,
+    StaleNode,
 )
-from handrail_browser.pinchtab.acting import Acting, asked, cannot
-from handrail_browser.pinchtab.client import tab_path
-from handrail_browser.pinchtab.nodes import Handle, nodes_of, usable
-from handrail_browser.pinchtab.rail import BROKEN, Rail, refused_at
-from handrail_browser.pinchtab.tabs import Page, Pages
+from handrail_browser.pinchtab.address_guard import ERROR_PAGE_PREFIX, AddressGuard, find_refusal
+from handrail_browser.pinchtab.client import build_tab_path
+from handrail_browser.pinchtab.input_actions import PinchTabActions, build_dialog_outcome, unsupported_action
+from handrail_browser.pinchtab.nodes import NodeHandle, build_nodes, is_usable
+from handrail_browser.pinchtab.tabs import PinchTabPage, PinchTabPages
 
-PNG = b"\x89PNG\r\n\x1a\n"
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-class PinchTabDriver(Acting):
+class PinchTabDriver(PinchTabActions):
     """One session's browser behind PinchTab. `end` ends what is ours of it."""
 
     name = "pinchtab"
     lacks = frozenset({"chords", "element_pictures", "other_buttons", "downloads", "logins"})
 
     def __init__(
-        self, pages: Pages, rail: Rail, *, end: Callable[[], Awaitable[None]], uploads: Path | None = None
+        self,
+        pages: PinchTabPages,
+        rail: AddressGuard,
+        *,
+        end: Callable[[], Awaitable[None]],
+        uploads: Path | None = None,
     ) -> None:
         super().__init__(pages, uploads)
         self._rail = rail
         self._end = end
-        self._refused: list[Refusal] = []
+        self._refused: list[RefusedConnection] = []
 
     # Tabs
 
-    async def tabs(self) -> Sequence[Tab]:
+    async def tabs(self) -> Sequence[BrowserTab]:
         return [page.seen(self._pages.active) for page in await self._pages.refresh()]
 
-    async def tab(self, id: str | None) -> Tab:
+    async def tab(self, id: str | None) -> BrowserTab:
         return (await self._pages.page(id)).seen(self._pages.active)
 
-    async def open_tab(self, url: str | None) -> Tab:
+    async def open_tab(self, url: str | None) -> BrowserTab:
         if url is not None:
             await self._rail.check(url)
         page = self._pages.take(await self._pages.place.open())
@@ -65,20 +70,20 @@ class PinchTabDriver(Acting):
             await self.navigate(page.seen(page.id), url, until="load", seconds=20)
         return await self.tab(page.id)
 
-    async def close_tab(self, tab: Tab) -> Done:
+    async def close_tab(self, tab: BrowserTab) -> ActionOutcome:
         page = await self._pages.page(tab.id)
         await self._pages.place.shut(page.there)
         if page in await self._pages.refresh():
-            return Done("unverified", (f"{tab.id} is still open",))
-        return Done("confirmed", (f"{tab.id} is closed",))
+            return ActionOutcome("unverified", (f"{tab.id} is still open",))
+        return ActionOutcome("confirmed", (f"{tab.id} is closed",))
 
     # Going somewhere
 
     async def navigate(
-        self, tab: Tab, url: str, *, until: Until, seconds: float, login: tuple[str, str] | None = None
-    ) -> Done:
+        self, tab: BrowserTab, url: str, *, until: LoadState, seconds: float, login: tuple[str, str] | None = None
+    ) -> ActionOutcome:
         if login is not None:
-            raise cannot("give a name and a password to a server that asks for them")
+            raise unsupported_action("give a name and a password to a server that asks for them")
         await self._rail.check(url)
         page = await self._pages.page(tab.id)
         was, ends = page.url, monotonic() + seconds
@@ -89,41 +94,41 @@ class PinchTabDriver(Acting):
             await self._asked(page, "navigate", body, seconds + 5)
             still, found = await self._come(page, was, url, ends)
             reached = await self._pages.unless_asked(page, self._reached(page, until, ends))
-        except Interrupted:
-            return asked(page)
+        except PageInterrupted:
+            return build_dialog_outcome(page)
         except Downstream as exc:
             raise await self._failed(page, url, exc) from exc
         shows = page.shows
         await self._hold(page)
         # The proxy's own page, and the browser's, stand for one that could not be had.
-        failed = shows.startswith(BROKEN) or any(node.name.startswith("Handrail: ") for node in found[:3])
+        failed = shows.startswith(ERROR_PAGE_PREFIX) or any(node.name.startswith("Handrail: ") for node in found[:3])
         if (why := self._rail.trouble(url)) is not None and failed:
             raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: {why}")
-        if shows.startswith(BROKEN):
+        if shows.startswith(ERROR_PAGE_PREFIX):
             raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: it gives no page")
-        return Done("confirmed", (f"now at {page.url[:300]}",), still and reached)
+        return ActionOutcome("confirmed", (f"now at {page.url[:300]}",), still and reached)
 
-    async def _come(self, page: Page, was: str, url: str, ends: float) -> tuple[bool, Sequence[Node]]:
+    async def _come(self, page: PinchTabPage, was: str, url: str, ends: float) -> tuple[bool, Sequence[PageNode]]:
         """The page once it is there: PinchTab may answer while the old one is still shown."""
         while True:
             still, found = await self._still(page)
-            if page.shows != was or _same(was, url):
+            if page.shows != was or _is_same_document(was, url):
                 return still, found
             if monotonic() > ends:
                 raise TimedOut(
                     f"{redact_text(url)[:300]!r} gave no page in time; what gives a file is for download_file"
                 )
 
-    async def _asked(self, page: Page, what: str, body: dict[str, Any], seconds: float) -> None:
-        await self._pages.unless_asked(page, self._client.post(tab_path(page.there, what), body, seconds=seconds))
+    async def _asked(self, page: PinchTabPage, what: str, body: dict[str, Any], seconds: float) -> None:
+        await self._pages.unless_asked(page, self._client.post(build_tab_path(page.there, what), body, seconds=seconds))
 
-    async def _failed(self, page: Page, url: str, exc: Downstream) -> Exception:
+    async def _failed(self, page: PinchTabPage, url: str, exc: Downstream) -> Exception:
         """What came instead of a page: a refusal of ours, a file, or an address that cannot be reached."""
         refusals = self._rail.taken()
         self._refused += refusals
         with suppress(NotFound):
             page = await self._pages.page(page.id)
-        if (denied := refused_at(page.url, refusals) or refused_at(url, refusals)) is not None:
+        if (denied := find_refusal(page.url, refusals) or find_refusal(url, refusals)) is not None:
             return denied
         if "ERR_ABORTED" in str(exc):
             return Downstream("the address gives a file, not a page", hint="use download_file")
@@ -134,29 +139,31 @@ class PinchTabDriver(Acting):
             return Downstream(f"{redact_text(url)[:300]!r} could not be opened: {why}")
         return exc
 
-    async def travel(self, tab: Tab, where: Literal["back", "forward", "reload"], *, seconds: float) -> Done:
+    async def travel(
+        self, tab: BrowserTab, where: Literal["back", "forward", "reload"], *, seconds: float
+    ) -> ActionOutcome:
         page = await self._pages.page(tab.id)
         was = page.url
         try:
             await self._asked(page, where, {}, seconds)
             still, _ = await self._still(page)
-        except Interrupted:
-            return asked(page)
+        except PageInterrupted:
+            return build_dialog_outcome(page)
         await self._hold(page)
         if where != "reload" and page.url == was:
-            return Done("none", (f"there is no page to go {where} to",), True)
-        return Done("confirmed", (f"now at {page.url[:300]}",), still)
+            return ActionOutcome("none", (f"there is no page to go {where} to",), True)
+        return ActionOutcome("confirmed", (f"now at {page.url[:300]}",), still)
 
-    async def _hold(self, page: Page) -> None:
+    async def _hold(self, page: PinchTabPage) -> None:
         """After going somewhere: is the tab where it may be?"""
         await self._pages.refresh()
         refusals = self._rail.taken()
         self._refused += refusals
-        if (denied := refused_at(page.url, refusals)) is not None:
+        if (denied := find_refusal(page.url, refusals)) is not None:
             raise denied
         await self._kept(page)
 
-    async def _kept(self, page: Page) -> None:
+    async def _kept(self, page: PinchTabPage) -> None:
         self._refused += self._rail.taken()
         for each in await self._pages.refresh():
             if (reason := await self._rail.leads_astray(each.url)) is not None:
@@ -166,9 +173,9 @@ class PinchTabDriver(Acting):
 
     # Looking
 
-    async def _look(self, page: Page, selector: str | None = None) -> Sequence[Node]:
+    async def _look(self, page: PinchTabPage, selector: str | None = None) -> Sequence[PageNode]:
         query = {"filter": "all"} | ({"selector": f"css:{selector}"} if selector else {})
-        told = await self._pages.unless_asked(page, self._client.get(tab_path(page.there, "snapshot"), query))
+        told = await self._pages.unless_asked(page, self._client.get(build_tab_path(page.there, "snapshot"), query))
         if not is_list(rows := told.get("nodes")):
             raise Downstream("PinchTab's snapshot is not of its protocol")
         page.shows = str(told.get("url") or "")
@@ -177,23 +184,25 @@ class PinchTabDriver(Acting):
         if selector and found and found[0].get("role") == "RootWebArea":
             # It gives the whole page when what the selector names is not in its tree.
             raise NotFound(f"what the selector {selector!r} names is not among what PinchTab sees")
-        return nodes_of(page.id, page.url, found)
+        return build_nodes(page.id, page.url, found)
 
-    async def _part(self, page: Page, selector: str) -> Sequence[Node]:
+    async def _part(self, page: PinchTabPage, selector: str) -> Sequence[PageNode]:
         try:
             return await self._look(page, selector)
         except InvalidArguments as exc:
             raise NotFound(f"nothing fits the selector {selector!r}", hint="take a snapshot") from exc
 
-    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
+    async def snapshot(
+        self, tab: BrowserTab, *, everything: bool, selector: str | None, most: int, skip: int
+    ) -> PageSnapshot:
         page = await self._pages.page(tab.id)
         found = await self._part(page, selector) if selector else await self._look(page)
-        shown = [node for node in found if everything or usable(node)]
-        return Snapshot(tuple(shown[skip : skip + most]), len(shown))
+        shown = [node for node in found if everything or is_usable(node)]
+        return PageSnapshot(tuple(shown[skip : skip + most]), len(shown))
 
-    async def locate(self, element: Element) -> Node:
+    async def locate(self, element: Element) -> PageNode:
         handle = element.ref
-        if not isinstance(handle, Handle):
+        if not isinstance(handle, NodeHandle):
             raise InvalidArguments(
                 f"{element.id} was seen by {element.source}, not on this page", hint="use an id of a snapshot"
             )
@@ -202,7 +211,7 @@ class PinchTabDriver(Acting):
         # The same number on another page is another thing.
         there = page.url.partition("#")[0].partition("?")[0] == handle.place
         same = next(
-            (n for n in found if there and isinstance(n.handle, Handle) and n.handle.number == handle.number), None
+            (n for n in found if there and isinstance(n.handle, NodeHandle) and n.handle.number == handle.number), None
         )
         if same is not None and (same.role, same.name) == (element.role, element.text):
             return same
@@ -211,55 +220,61 @@ class PinchTabDriver(Acting):
             return alike[handle.nth]
         if same is not None:
             became = f"is now {same.called}"
-            raise Stale(f"{element.id} ({element.role} {element.text!r}) {became}; nothing was done", [same])
+            raise StaleNode(f"{element.id} ({element.role} {element.text!r}) {became}; nothing was done", [same])
         if not there and not alike:
             raise StaleElement(
                 f"{element.id} ({element.role} {element.text!r}) is gone with the page it was on",
                 hint="take a new snapshot",
             )
-        raise Stale(f"{element.id} ({element.role} {element.text!r}) is gone; nothing was done", alike)
+        raise StaleNode(f"{element.id} ({element.role} {element.text!r}) is gone; nothing was done", alike)
 
-    async def pick(self, tab: Tab, *, selector: str | None, text: str | None, role: str | None = None) -> Node:
+    async def pick(
+        self, tab: BrowserTab, *, selector: str | None, text: str | None, role: str | None = None
+    ) -> PageNode:
         page = await self._pages.page(tab.id)
         if selector is not None:
             part = await self._part(page, selector)
-            node = next((each for each in part if isinstance(each.handle, Handle)), None)
+            node = next((each for each in part if isinstance(each.handle, NodeHandle)), None)
             if node is None:
                 raise NotFound(f"nothing that can be used fits the selector {selector!r}")
             # What it is called is found in the whole page.
-            return replace(node, handle=replace(cast("Handle", node.handle), selector=selector))
+            return replace(node, handle=replace(cast("NodeHandle", node.handle), selector=selector))
         wanted = " ".join((text or "").split()).casefold()
         found = [
-            n for n in await self._look(page) if n.handle is not None and usable(n) and (role is None or n.role == role)
+            n
+            for n in await self._look(page)
+            if n.handle is not None and is_usable(n) and (role is None or n.role == role)
         ]
         exact = [n for n in found if n.name.casefold() == wanted]
         alike = exact or [n for n in found if wanted and wanted in n.name.casefold()]
         if not alike:
             raise NotFound(f"nothing on the page fits the text {text!r}", hint="take a snapshot to see what there is")
         if len(alike) > 1:
-            raise Several(f"{len(alike)} things on the page fit the text {text!r}; nothing was done", alike[:8])
+            raise AmbiguousNode(f"{len(alike)} things on the page fit the text {text!r}; nothing was done", alike[:8])
         return alike[0]
 
     # Reading
 
-    async def read(self, tab: Tab, selector: str | None) -> Reading:
+    async def read(self, tab: BrowserTab, selector: str | None) -> PageText:
         page = await self._pages.page(tab.id)
         if selector is None:
-            return Reading(text=await self._text(page))
+            return PageText(text=await self._text(page))
         part = await self._part(page, selector)
-        return Reading(text="\n".join(dict.fromkeys(node.name for node in part if node.name)))
+        return PageText(text="\n".join(dict.fromkeys(node.name for node in part if node.name)))
 
-    async def screenshot(self, tab: Tab, node: Node | None, *, full: bool) -> bytes:
+    async def screenshot(self, tab: BrowserTab, node: PageNode | None, *, full: bool) -> bytes:
         if node is not None or full:
-            raise cannot("take a picture of an element or a whole page, only of the window")
+            raise unsupported_action("take a picture of an element or a whole page, only of the window")
         page = await self._pages.page(tab.id)
-        asked = self._client.data(tab_path(page.there, "screenshot"), {"format": "png", "raw": "true"})
+        asked = self._client.data(build_tab_path(page.there, "screenshot"), {"format": "png", "raw": "true"})
         data = await self._pages.unless_asked(page, asked)
-        if not data.startswith(PNG):
+        if not data.startswith(PNG_SIGNATURE):
             raise Downstream("PinchTab gave something else than a picture")
         return data
 
-    async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
+    async def download(
+        self, tab: BrowserTab, node: PageNode | None, url: str | None, *, seconds: float
+    ) -> DownloadedFile:
         raise Downstream(
             "PinchTab does not save files under Handrail's rules", hint="use download_file with the address"
         )
@@ -279,6 +294,6 @@ class PinchTabDriver(Acting):
         await self._end()
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_document(one: str, other: str) -> bool:
     """Whether going from one address to the other may show no other one."""
     return one.partition("#")[0].rstrip("/") == other.partition("#")[0].rstrip("/")

@@ -6,27 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail_browser.driver import Node
+from handrail_browser.driver import PageNode
 
 # Of the tree's roles, those that nothing can be done with and that say nothing.
-EMPTY = frozenset(("RootWebArea", "MenuListPopup", "InlineTextBox", "LineBreak", "none", "generic", "WebArea"))
-TEXT = "StaticText"
+IGNORED_ROLES = frozenset(("RootWebArea", "MenuListPopup", "InlineTextBox", "LineBreak", "none", "generic", "WebArea"))
+TEXT_ROLE = "StaticText"
 # Of what cannot be used, what a snapshot of all that can be used shows as well.
-SHOWN = frozenset(("heading", "alert", "status", "dialog", "Iframe"))
-USABLE = frozenset((
+SHOWN_ROLES = frozenset(("heading", "alert", "status", "dialog", "Iframe"))
+USABLE_ROLES = frozenset((
     "button", "link", "textbox", "searchbox", "combobox", "listbox", "checkbox", "radio", "switch", "slider", "spinbutton", "menuitem",
     "menuitemcheckbox", "menuitemradio", "tab", "treeitem", "option", "Date", "DateTime", "InputTime", "ColorWell", "ToggleButton",
     "DisclosureTriangle", "PopUpButton",
 ))  # fmt: skip
-LISTS = frozenset(("combobox", "listbox", "PopUpButton"))
-FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
-STATES = ("disabled", "focused", "checked", "expanded", "selected", "required", "readonly")
-MOST_OPTIONS = 20
-FOCUS = "focused"
+LIST_ROLES = frozenset(("combobox", "listbox", "PopUpButton"))
+FIELD_ROLES = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
+STATE_NAMES = ("disabled", "focused", "checked", "expanded", "selected", "required", "readonly")
+MAX_OPTIONS = 20
+FOCUS_STATE = "focused"
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class NodeHandle:
     """What finds an element again: its tab, page and number in the browser, and how many were alike when it was seen.
 
     `selector`: by which it was named, for what PinchTab does by selector only.
@@ -40,70 +40,72 @@ class Handle:
     selector: str | None = None
 
 
-def nodes_of(page: str, url: str, rows: Sequence[Mapping[str, Any]]) -> list[Node]:
+def build_nodes(page: str, url: str, rows: Sequence[Mapping[str, Any]]) -> list[PageNode]:
     """All lines of a snapshot as nodes. PinchTab counts its refs anew each time, so elements are known by the browser's own number."""
     place = url.partition("#")[0].partition("?")[0]
-    found = [node for row in rows if (node := _node(row)).role not in EMPTY]
+    found = [node for row in rows if (node := _parse_node(row)).role not in IGNORED_ROLES]
     # The lines do not tell what is within what. So what an element is called is said once, and choices are those of the one list.
-    names = {node.name for node in found if node.role != TEXT}
-    lists = [node for node in found if node.role in LISTS]
+    names = {node.name for node in found if node.role != TEXT_ROLE}
+    lists = [node for node in found if node.role in LIST_ROLES]
     choices = tuple(node.name for node in found if node.role == "option")
-    shown: list[Node] = []
+    shown: list[PageNode] = []
     for node in found:
-        if node.role == TEXT:
+        if node.role == TEXT_ROLE:
             if node.name not in names and node.name not in choices:
                 shown.append(replace(node, role="text", handle=None))
-        elif node.role in LISTS and len(lists) == 1:
-            shown.append(replace(node, options=choices[:MOST_OPTIONS]))
+        elif node.role in LIST_ROLES and len(lists) == 1:
+            shown.append(replace(node, options=choices[:MAX_OPTIONS]))
         elif node.role != "option" or len(lists) != 1:
             shown.append(node)
-    return _counted(page, place, shown)
+    return _attach_handles(page, place, shown)
 
 
-def _node(row: Mapping[str, Any]) -> Node:
+def _parse_node(row: Mapping[str, Any]) -> PageNode:
     number, value = row.get("nodeId"), row.get("value")
-    return Node(
+    return PageNode(
         str(row.get("role") or ""),
         " ".join(str(row.get("name") or "").split()),
         value=str(value) if value not in (None, "") else None,
-        states=tuple(name for name in STATES if row.get(name) in (True, "true", "mixed")),
+        states=tuple(name for name in STATE_NAMES if row.get(name) in (True, "true", "mixed")),
         handle=number if isinstance(number, int) and number > 0 else None,
     )
 
 
-def _counted(page: str, place: str, found: Sequence[Node]) -> list[Node]:
+def _attach_handles(page: str, place: str, found: Sequence[PageNode]) -> list[PageNode]:
     """With handles: which of those that are alike each is."""
     alike: dict[tuple[str, str], list[int]] = {}
     for node in found:
         if node.handle is not None:
             alike.setdefault((node.role, node.name), []).append(node.handle)
-    counted: list[Node] = []
+    counted: list[PageNode] = []
     for node in found:
         if node.handle is None:
             counted.append(node)
             continue
         same = alike[node.role, node.name]
         nth = same.index(node.handle)
-        handle = Handle(page, place, node.handle, nth, len(same))
+        handle = NodeHandle(page, place, node.handle, nth, len(same))
         print = f"{page}\x1f{place}\x1f{node.role}\x1f{node.name}\x1f{nth}"
         counted.append(replace(node, handle=handle, fingerprint=print))
     return counted
 
 
-def usable(node: Node) -> bool:
+def is_usable(node: PageNode) -> bool:
     """Whether a snapshot of what can be used shows it."""
-    return node.role in USABLE or node.role in SHOWN
+    return node.role in USABLE_ROLES or node.role in SHOWN_ROLES
 
 
-def signature(nodes: Sequence[Node]) -> tuple[tuple[Any, ...], ...]:
+def page_signature(nodes: Sequence[PageNode]) -> tuple[tuple[Any, ...], ...]:
     """What a page shows, to be compared with what it shows later. Where the focus is does not count."""
-    return tuple((node.role, node.name, node.value, tuple(s for s in node.states if s != FOCUS)) for node in nodes)
+    return tuple(
+        (node.role, node.name, node.value, tuple(s for s in node.states if s != FOCUS_STATE)) for node in nodes
+    )
 
 
-def changes(before: Sequence[Node], now: Sequence[Node], most: int = 4) -> list[str]:
+def describe_changes(before: Sequence[PageNode], now: Sequence[PageNode], most: int = 4) -> list[str]:
     """What came, what went, and what holds something else, in words."""
-    was, told = list(signature(before)), list[str]()
-    for each in signature(now):
+    was, told = list(page_signature(before)), list[str]()
+    for each in page_signature(now):
         role, name, value, states = each
         if each in was:
             was.remove(each)
@@ -115,6 +117,6 @@ def changes(before: Sequence[Node], now: Sequence[Node], most: int = 4) -> list[
     return (told + [f"gone: {role} {name[:120]!r}" for role, name, *_ in was])[:most]
 
 
-def focus(nodes: Sequence[Node]) -> Node | None:
+def find_focused_node(nodes: Sequence[PageNode]) -> PageNode | None:
     """What the keys go to."""
-    return next((node for node in nodes if FOCUS in node.states), None)
+    return next((node for node in nodes if FOCUS_STATE in node.states), None)

@@ -20,11 +20,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from handrail import Downstream, ToolUnavailable
 
 if TYPE_CHECKING:
-    from handrail.net.web import Web
+    from handrail.net.web_client import WebClient
 
-CURE = "install PinchTab by hand and name it in plugins.browser.pinchtab.executable, or use the driver chromium"
-MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-BLOCK = 1_048_576
+PINCHTAB_HINT = (
+    "install PinchTab by hand and name it in plugins.browser.pinchtab.executable, or use the driver chromium"
+)
+ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+BLOCK_BYTES = 1_048_576
 
 
 class ReleaseFile(BaseModel):
@@ -36,7 +38,7 @@ class ReleaseFile(BaseModel):
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
-class Release(BaseModel):
+class PinchTabRelease(BaseModel):
     """A release whose files are known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +52,7 @@ class Release(BaseModel):
         if (found := self.files.get(place)) is None:
             raise ToolUnavailable(
                 f"no checksum of PinchTab {self.version} is known for {place!r} (known: {', '.join(self.files)})",
-                hint=CURE,
+                hint=PINCHTAB_HINT,
             )
         return found
 
@@ -59,34 +61,34 @@ class Release(BaseModel):
         return folder / "pinchtab" / self.version / self.file(place).name
 
 
-def pinned() -> Release:
+def load_pinned_release() -> PinchTabRelease:
     """The release that comes with this plugin."""
-    return Release.model_validate(
+    return PinchTabRelease.model_validate(
         tomllib.loads(files("handrail_browser.pinchtab").joinpath("release.toml").read_text("utf-8"))
     )
 
 
-def here() -> str:
+def get_platform_name() -> str:
     """This machine, as releases name it."""
     machine = platform.machine().lower()
     system = "windows" if sys.platform == "win32" else sys.platform
-    return f"{system}-{MACHINES.get(machine, machine)}"
+    return f"{system}-{ARCHITECTURES.get(machine, machine)}"
 
 
-def whole(path: Path, file: ReleaseFile) -> bool:
+def is_program_intact(path: Path, file: ReleaseFile) -> bool:
     """Whether the program is there, and still the one that was checked."""
     try:
-        return os.access(path, os.X_OK) and _digest(path) == file.sha256
+        return os.access(path, os.X_OK) and _compute_sha256(path) == file.sha256
     except OSError:
         return False
 
 
-async def fetch(web: Web, release: Release, folder: Path, place: str) -> Path:
+async def fetch_program(web: WebClient, release: PinchTabRelease, folder: Path, place: str) -> Path:
     """The program, checked and put in place as a whole or not at all."""
     file, target = release.file(place), release.path(folder, place)
     async with web, web.request(release.base + file.name, headers={"accept-encoding": "identity"}) as answer:
         if answer.status != HTTPStatus.OK:
-            raise Downstream(f"{release.base + file.name!r} answered {answer.status}", hint=CURE)
+            raise Downstream(f"{release.base + file.name!r} answered {answer.status}", hint=PINCHTAB_HINT)
         length = answer.headers.get("content-length", "")
         data = bytearray()
         async for chunk in answer.chunks():
@@ -96,13 +98,13 @@ async def fetch(web: Web, release: Release, folder: Path, place: str) -> Path:
     found = hashlib.sha256(data).hexdigest()
     if found != file.sha256:
         raise Downstream(
-            f"{file.name!r} has the checksum {found}, not {file.sha256}; nothing was kept of it", hint=CURE
+            f"{file.name!r} has the checksum {found}, not {file.sha256}; nothing was kept of it", hint=PINCHTAB_HINT
         )
-    await anyio.to_thread.run_sync(_place, target, bytes(data))
+    await anyio.to_thread.run_sync(_install_program, target, bytes(data))
     return target
 
 
-def _place(target: Path, data: bytes) -> None:
+def _install_program(target: Path, data: bytes) -> None:
     partial: str | None = None
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,9 +120,9 @@ def _place(target: Path, data: bytes) -> None:
         raise Downstream(f"PinchTab could not be put into {str(target.parent)!r}: {exc.strerror}") from exc
 
 
-def _digest(path: Path) -> str:
+def _compute_sha256(path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
+        while block := file.read(BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from handrail import Downstream, NotFound, TimedOut
-from handrail_browser.driver import Interrupted, Tab
-from handrail_browser.pinchtab.client import Client, Unknown, tab_path
+from handrail_browser.driver import BrowserTab, PageInterrupted
+from handrail_browser.pinchtab.client import PinchTabClient, UnknownEndpoint, build_tab_path
 
 if TYPE_CHECKING:
-    from handrail_browser.pinchtab.places import Place
+    from handrail_browser.pinchtab.tab_hosts import TabHost
 
 T = TypeVar("T")
 
 # After so long without an answer it is looked whether the page asks something, and so long its answer to that may take.
 NOTICE_S = 1.0
 PROBE_S = 1.5
-NOWHERE = ("", "about:blank")
+BLANK_URLS = ("", "about:blank")
 
 
 @dataclass(slots=True)
-class Page:
+class PinchTabPage:
     """One tab: its id here and there, and the dialog that it waits with. `shows` is what its document says its address is."""
 
     id: str
@@ -33,30 +33,30 @@ class Page:
     shows: str = ""
     dialog: dict[str, Any] | None = None
 
-    def seen(self, active: str | None) -> Tab:
+    def seen(self, active: str | None) -> BrowserTab:
         """The tab as drivers show it."""
         state = "dialog" if self.dialog is not None else "open"
-        return Tab(self.id, self.url, self.title, active=self.id == active, state=state, asks=self.dialog or {})
+        return BrowserTab(self.id, self.url, self.title, active=self.id == active, state=state, asks=self.dialog or {})
 
 
 @dataclass(slots=True)
-class Pages:
+class PinchTabPages:
     """All tabs, in the order they were first seen. `spare` are those that were there before us in a browser of our own."""
 
-    client: Client
-    place: Place
+    client: PinchTabClient
+    place: TabHost
     spare: set[str] = field(default_factory=set[str])
     active: str | None = None
-    _known: dict[str, Page] = field(default_factory=dict[str, Page])
+    _known: dict[str, PinchTabPage] = field(default_factory=dict[str, PinchTabPage])
     _count: int = 0
     _tells_state: bool = True
 
-    async def refresh(self) -> Sequence[Page]:
+    async def refresh(self) -> Sequence[PinchTabPage]:
         """The tabs that there are now."""
         rows = {str(row["id"]): row for row in await self.place.tabs() if row.get("type", "page") == "page"}
         for there, row in rows.items():
             url, title = str(row.get("url") or ""), str(row.get("title") or "")
-            if there in self.spare and url in NOWHERE:
+            if there in self.spare and url in BLANK_URLS:
                 continue
             page = self._known.get(there) or self.take(there)
             page.url, page.title = url, title
@@ -67,14 +67,14 @@ class Pages:
             self.active = found[-1].id if found else None
         return found
 
-    def take(self, there: str) -> Page:
+    def take(self, there: str) -> PinchTabPage:
         """A tab that was opened, or is seen for the first time."""
         self._count += 1
-        page = self._known[there] = Page(f"t{self._count}", there)
+        page = self._known[there] = PinchTabPage(f"t{self._count}", there)
         self.active = self.active or page.id
         return page
 
-    async def page(self, id: str | None) -> Page:
+    async def page(self, id: str | None) -> PinchTabPage:
         """The tab of that id, or the active one."""
         found = await self.refresh()
         wanted = id or self.active
@@ -88,30 +88,30 @@ class Pages:
         self.active = page.id
         return page
 
-    async def unless_asked(self, page: Page, doing: Coroutine[Any, Any, T]) -> T:
-        """What comes of it; `Interrupted` as soon as the page asks something."""
+    async def unless_asked(self, page: PinchTabPage, doing: Coroutine[Any, Any, T]) -> T:
+        """What comes of it; `PageInterrupted` as soon as the page asks something."""
         if page.dialog is not None:
             doing.close()
-            raise Interrupted
+            raise PageInterrupted
         task = asyncio.ensure_future(doing)
         try:
             await asyncio.wait([task], timeout=NOTICE_S)
             if not task.done() and await self._asks(page):
-                raise Interrupted
+                raise PageInterrupted
             return await task
-        except Interrupted:
+        except PageInterrupted:
             page.dialog = page.dialog or {"kind": "dialog", "message": ""}
             raise
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _asks(self, page: Page) -> bool:
+    async def _asks(self, page: PinchTabPage) -> bool:
         """Whether it waits for an answer. Older versions do not tell: there, a page that does not answer at all is taken to ask."""
         if self._tells_state:
             try:
-                told = await self.client.get(tab_path(page.there, "state"), seconds=PROBE_S)
-            except Unknown:
+                told = await self.client.get(build_tab_path(page.there, "state"), seconds=PROBE_S)
+            except UnknownEndpoint:
                 self._tells_state = False
             else:
                 if told.get("dialogPresent") is not True:
@@ -120,7 +120,7 @@ class Pages:
                 page.dialog = {"kind": asked.get("type", "dialog"), "message": str(asked.get("message", ""))}
                 return True
         try:
-            await self.client.get(tab_path(page.there, "text"), {"mode": "raw", "maxChars": "1"}, seconds=PROBE_S)
+            await self.client.get(build_tab_path(page.there, "text"), {"mode": "raw", "maxChars": "1"}, seconds=PROBE_S)
         except TimedOut:
             page.dialog = {"kind": "dialog", "message": ""}
             return True

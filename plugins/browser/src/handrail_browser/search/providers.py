@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from handrail.plain import is_list
+from handrail.json_types import is_list
 
-TAG = re.compile(r"</?[a-zA-Z][^>]{0,200}>")
+HTML_TAG = re.compile(r"</?[a-zA-Z][^>]{0,200}>")
 LONGEST_TITLE, LONGEST_SNIPPET, LONGEST_ANSWER = 200, 500, 4_000
 LONGEST_URL = 2_000
 # What Brave takes of a query.
@@ -21,7 +21,7 @@ CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SearchRequest:
     """One request to an engine."""
 
     url: str
@@ -31,7 +31,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A page that was found."""
 
     title: str
@@ -40,15 +40,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchAnswer:
     """What an engine answered: pages, best first, and where it gives one, an answer in words."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchHit, ...]
     answer: str = ""
     note: str = ""
 
 
-class Provider(ABC):
+class SearchProvider(ABC):
     """How one engine is asked and understood. `variables`: where its key is looked for when the configuration names none."""
 
     name: ClassVar[str]
@@ -63,105 +63,109 @@ class Provider(ABC):
         self._model = model
 
     @abstractmethod
-    def ask(self, query: str, limit: int) -> Ask:
+    def ask(self, query: str, limit: int) -> SearchRequest:
         """The request for a query."""
 
     @abstractmethod
-    def read(self, answer: Mapping[str, Any]) -> Found:
+    def read(self, answer: Mapping[str, Any]) -> SearchAnswer:
         """What an answer of JSON says."""
 
 
-class SearXNG(Provider):
+class SearXNGProvider(SearchProvider):
     """https://docs.searxng.org/dev/search_api.html"""
 
     name = "searxng"
     refused = "the instance may not allow JSON: its settings.yml needs `json` among search.formats"
 
-    def ask(self, query: str, limit: int) -> Ask:
-        return Ask(f"{self._url}/search?{urlencode({'q': query, 'format': 'json'})}")
+    def ask(self, query: str, limit: int) -> SearchRequest:
+        return SearchRequest(f"{self._url}/search?{urlencode({'q': query, 'format': 'json'})}")
 
-    def read(self, answer: Mapping[str, Any]) -> Found:
-        hits = _hits(_list(answer["results"]), "content")
-        silent = [str(each[0]) for each in _list(answer.get("unresponsive_engines")) if each]
+    def read(self, answer: Mapping[str, Any]) -> SearchAnswer:
+        hits = _collect_hits(_require_list(answer["results"]), "content")
+        silent = [str(each[0]) for each in _require_list(answer.get("unresponsive_engines")) if each]
         note = f"These engines did not answer: {', '.join(silent)[:200]}." if silent else ""
-        return Found(hits, note=note)
+        return SearchAnswer(hits, note=note)
 
 
-class Brave(Provider):
+class BraveProvider(SearchProvider):
     """https://api-dashboard.search.brave.com/app/documentation/web-search/get-started"""
 
     name = "brave"
     home = "https://api.search.brave.com/res/v1"
     variables = ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY")
 
-    def ask(self, query: str, limit: int) -> Ask:
+    def ask(self, query: str, limit: int) -> SearchRequest:
         asked = urlencode({"q": query[:CHARACTERS], "count": min(limit, 20), "text_decorations": "false"})
-        return Ask(f"{self._url}/web/search?{asked}", headers={"x-subscription-token": self._key})
+        return SearchRequest(f"{self._url}/web/search?{asked}", headers={"x-subscription-token": self._key})
 
-    def read(self, answer: Mapping[str, Any]) -> Found:
+    def read(self, answer: Mapping[str, Any]) -> SearchAnswer:
         # Where it finds nothing, it leaves the part out.
         if answer.get("type") != "search":
             raise KeyError("type")
-        return Found(_hits(_list(answer.get("web", {}).get("results")), "description"))
+        return SearchAnswer(_collect_hits(_require_list(answer.get("web", {}).get("results")), "description"))
 
 
-class Gemini(Provider):
+class GeminiProvider(SearchProvider):
     """https://ai.google.dev/gemini-api/docs/google-search: a model searches, and names where its answer comes from."""
 
     name = "gemini"
     home = "https://generativelanguage.googleapis.com/v1beta"
     variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
-    def ask(self, query: str, limit: int) -> Ask:
+    def ask(self, query: str, limit: int) -> SearchRequest:
         body: dict[str, Any] = {
             "contents": [{"role": "user", "parts": [{"text": query}]}],
             "tools": [{"google_search": {}}],
         }
         headers = {"x-goog-api-key": self._key, "content-type": "application/json"}
         url = f"{self._url}/models/{quote(self._model, safe='')}:generateContent"
-        return Ask(url, "POST", headers, json.dumps(body).encode())
+        return SearchRequest(url, "POST", headers, json.dumps(body).encode())
 
-    def read(self, answer: Mapping[str, Any]) -> Found:
+    def read(self, answer: Mapping[str, Any]) -> SearchAnswer:
         candidate = answer["candidates"][0]
         grounding = candidate.get("groundingMetadata", {})
         said: dict[int, list[str]] = {}
-        for support in _list(grounding.get("groundingSupports")):
-            for index in _list(support.get("groundingChunkIndices")):
+        for support in _require_list(grounding.get("groundingSupports")):
+            for index in _require_list(support.get("groundingChunkIndices")):
                 said.setdefault(index, []).append(str(support.get("segment", {}).get("text", "")))
         pages = [
             {**chunk.get("web", {}), "said": " … ".join(said.get(index, ()))}
-            for index, chunk in enumerate(_list(grounding.get("groundingChunks")))
+            for index, chunk in enumerate(_require_list(grounding.get("groundingChunks")))
         ]
-        hits = _hits(
+        hits = _collect_hits(
             ({"url": page.get("uri"), "title": page.get("title"), "said": page["said"]} for page in pages), "said"
         )
-        parts = _list(candidate.get("content", {}).get("parts"))
+        parts = _require_list(candidate.get("content", {}).get("parts"))
         answered = "".join(str(part.get("text", "")) for part in parts if not part.get("thought"))
-        return Found(hits, answer=answered[:LONGEST_ANSWER])
+        return SearchAnswer(hits, answer=answered[:LONGEST_ANSWER])
 
 
-PROVIDERS: Mapping[str, type[Provider]] = {each.name: each for each in (SearXNG, Brave, Gemini)}
+PROVIDERS: Mapping[str, type[SearchProvider]] = {
+    each.name: each for each in (SearXNGProvider, BraveProvider, GeminiProvider)
+}
 
 
-def _hits(found: Iterable[Mapping[str, Any]], snippet: str) -> tuple[Hit, ...]:
+def _collect_hits(found: Iterable[Mapping[str, Any]], snippet: str) -> tuple[SearchHit, ...]:
     """Each page once; what has no address of the web is none."""
-    hits: dict[str, Hit] = {}
+    hits: dict[str, SearchHit] = {}
     for each in found:
         url = str(each.get("url") or "")[:LONGEST_URL]
         if urlsplit(url).scheme not in ("http", "https") or url in hits:
             continue
-        hits[url] = Hit(
-            _plain(each.get("title"), LONGEST_TITLE) or url, url, _plain(each.get(snippet), LONGEST_SNIPPET)
+        hits[url] = SearchHit(
+            _strip_markup(each.get("title"), LONGEST_TITLE) or url,
+            url,
+            _strip_markup(each.get(snippet), LONGEST_SNIPPET),
         )
     return tuple(hits.values())
 
 
-def _plain(text: object, most: int) -> str:
-    words = " ".join(html.unescape(TAG.sub("", str(text or "")[: most * 8])).split())
+def _strip_markup(text: object, most: int) -> str:
+    words = " ".join(html.unescape(HTML_TAG.sub("", str(text or "")[: most * 8])).split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _list(value: object) -> list[Any]:
+def _require_list(value: object) -> list[Any]:
     if value is None:
         return []
     if not is_list(value):

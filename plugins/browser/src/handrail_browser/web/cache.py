@@ -14,14 +14,14 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from handrail.config.places import private_folder
+from handrail.config.app_dirs import ensure_private_folder
 
 DAY_S = 86_400.0
 MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedPage:
     """A page as a server gave it. `fresh_until`: unix time, in seconds, up to which it need not be asked about."""
 
     content_type: str
@@ -41,19 +41,19 @@ class Kept:
         return {name: value for name, value in told.items() if value}
 
 
-def keepable(url: str, headers: Mapping[str, str], data: bytes) -> Kept | None:
+def create_cached_page(url: str, headers: Mapping[str, str], data: bytes) -> CachedPage | None:
     """What may be kept of an answer, by RFC 9111; None for what is for this time only."""
     control = headers.get("cache-control", "").lower()
     if "no-store" in control or headers.get("vary", "").strip() == "*" or urlsplit(url).username is not None:
         return None
     etag, changed = headers.get("etag", "")[:500], headers.get("last-modified", "")[:100]
-    until = time.time() + (0.0 if "no-cache" in control else _lifetime(control, headers))
+    until = time.time() + (0.0 if "no-cache" in control else _compute_lifetime(control, headers))
     if not etag and not changed and until <= time.time():
         return None
-    return Kept(headers.get("content-type", "")[:500], etag, changed, until, data)
+    return CachedPage(headers.get("content-type", "")[:500], etag, changed, until, data)
 
 
-def _lifetime(control: str, headers: Mapping[str, str]) -> float:
+def _compute_lifetime(control: str, headers: Mapping[str, str]) -> float:
     if (found := MAX_AGE.search(control)) is not None:
         age = headers.get("age", "0")
         return min(max(float(found[1]) - (float(age) if age.isdecimal() else 0.0), 0.0), DAY_S)
@@ -64,7 +64,7 @@ def _lifetime(control: str, headers: Mapping[str, str]) -> float:
     return min(max(passed.total_seconds(), 0.0), DAY_S)
 
 
-class Cache:
+class PageCache:
     """The folder, with at most `most` bytes, none of them older than `days`."""
 
     def __init__(self, folder: Path, *, most: int, days: float) -> None:
@@ -72,17 +72,17 @@ class Cache:
         self._most = most
         self._days = days
 
-    def get(self, url: str) -> Kept | None:
+    def get(self, url: str) -> CachedPage | None:
         """What is kept of an address; None when nothing is, or it cannot be read."""
         try:
             with open(os.open(self._place(url), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > self._days * DAY_S:
                     return None
-                return Kept(**json.loads(file.readline()), data=file.read())
+                return CachedPage(**json.loads(file.readline()), data=file.read())
         except (OSError, ValueError, TypeError):
             return None
 
-    def put(self, url: str, kept: Kept) -> None:
+    def put(self, url: str, kept: CachedPage) -> None:
         """Keep it, and let go of what is too old or too much. A disk that is full is no reason to fail."""
         if len(kept.data) > self._most:
             return
@@ -90,7 +90,7 @@ class Cache:
         place = self._place(url)
         new = place.with_suffix(f".{os.getpid()}-{time.monotonic_ns()}.new")
         try:
-            private_folder(self._folder)
+            ensure_private_folder(self._folder)
             with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
                 file.write(json.dumps(told).encode() + b"\n" + kept.data)
             os.replace(new, place)

@@ -35,19 +35,19 @@ from itertools import product
 from pathlib import Path
 from typing import cast, get_args
 
-from handrail_cli.programs.values import KINDS, Family, Kind, Need, Role
+from handrail_cli.programs.values import KINDS, OperandRole, RegistryFamily, UseKind, UseNeed
 
-HEADER = re.compile(r"(?P<names>\S.*?) = (?P<what>[^:]*?): (?P<operands>.*?) ; (?P<says>.+)")
-TOKEN = re.compile(r"(?P<name>-{0,2}[\w.+@?#%,-]+?)(?P<value>\*|\[=?[\w/]*\]|[:=][\w/]*|)", re.ASCII)
-CODES = frozenset((
+ROW_HEADER = re.compile(r"(?P<names>\S.*?) = (?P<what>[^:]*?): (?P<operands>.*?) ; (?P<says>.+)")
+OPTION_TOKEN = re.compile(r"(?P<name>-{0,2}[\w.+@?#%,-]+?)(?P<value>\*|\[=?[\w/]*\]|[:=][\w/]*|)", re.ASCII)
+REASON_CODES = frozenset((
     "runs_program", "destructive", "privilege", "system_change", "persistence", "sends_data", "secret", "processes", "remote",
     "shell", "hidden_code", "writes", "serves", "listens", "settings", "installs", "foreign_source", "device",
 ))  # fmt: skip
-FLAGS = frozenset(("first", "single", "globals", "plain", "tame"))
-NEEDS: frozenset[str] = frozenset(get_args(Need))
-LOADING: frozenset[Need] = frozenset(("loads_project",))
-ROLES: frozenset[str] = frozenset(get_args(Role))
-REACHED: frozenset[str] = frozenset(get_args(Family))
+ROW_FLAGS = frozenset(("first", "single", "globals", "plain", "tame"))
+NEEDS: frozenset[str] = frozenset(get_args(UseNeed))
+LOADING_NEEDS: frozenset[UseNeed] = frozenset(("loads_project",))
+ROLES: frozenset[str] = frozenset(get_args(OperandRole))
+REACHED_FAMILIES: frozenset[str] = frozenset(get_args(RegistryFamily))
 SPECIAL_ROLES = frozenset(("text", "command", "shell", "remote", "contained", "commands", "none"))
 
 
@@ -56,7 +56,7 @@ class RowError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class RowOption:
     """One option: whether it takes a value (`no`, `yes`, `attached` only in the same word), the value's role, what it makes of the call."""
 
     name: str
@@ -65,39 +65,39 @@ class Option:
     makes: str | None = None
     code: str | None = None
     why: str | None = None
-    needs: frozenset[Need] = frozenset()
+    needs: frozenset[UseNeed] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class RowOperand:
     """What stands at a place among the operands."""
 
     role: str
     count: str = ""
 
 
-COMMANDS = Operand("commands")
+SUBCOMMAND_OPERAND = RowOperand("commands")
 # Roles of operands that take all words from there on.
-TAKING_ALL = frozenset(("command", "shell", "remote", "contained"))
+REMAINDER_ROLES = frozenset(("command", "shell", "remote", "contained"))
 
 
 @dataclass(frozen=True)
-class Row:
+class ProgramRow:
     """What one program or subcommand does."""
 
     names: tuple[frozenset[str], ...]
-    kind: Kind
+    kind: UseKind
     says: str
     code: str | None
-    needs: frozenset[Need]
+    needs: frozenset[UseNeed]
     flags: frozenset[str]
-    operands: tuple[Operand, ...]
+    operands: tuple[RowOperand, ...]
     by: str | None = None
     then: str | None = None
-    reaches: Family | None = None
-    options: Mapping[str, Option] = field(default_factory=dict[str, Option])
-    prefixes: tuple[Option, ...] = ()
-    given: tuple[tuple[frozenset[str], tuple[Operand, ...]], ...] = ()
+    reaches: RegistryFamily | None = None
+    options: Mapping[str, RowOption] = field(default_factory=dict[str, RowOption])
+    prefixes: tuple[RowOption, ...] = ()
+    given: tuple[tuple[frozenset[str], tuple[RowOperand, ...]], ...] = ()
 
     # Found once for a row, and asked for with each command.
 
@@ -109,15 +109,15 @@ class Row:
     @cached_property
     def commands(self) -> bool:
         """Whether the first operand is one of its subcommands."""
-        return self.operands[:1] == (COMMANDS,)
+        return self.operands[:1] == (SUBCOMMAND_OPERAND,)
 
     @cached_property
     def runs(self) -> bool:
         """True if its operands are a command or code, which an option that is not listed may change."""
-        return any(one.role in TAKING_ALL or one.role.startswith("code/") for one in self.operands)
+        return any(one.role in REMAINDER_ROLES or one.role.startswith("code/") for one in self.operands)
 
     @cached_property
-    def behind_commands(self) -> tuple[Operand, ...]:
+    def behind_commands(self) -> tuple[RowOperand, ...]:
         """The operands, without the subcommand."""
         return self.operands[1:] if self.commands else self.operands
 
@@ -126,11 +126,11 @@ class Row:
         """After how many operands there are no options any more."""
         if "first" in self.flags:
             return 1
-        return next((max(at, 1) for at, one in enumerate(self.operands) if one.role in TAKING_ALL), float("inf"))
+        return next((max(at, 1) for at, one in enumerate(self.operands) if one.role in REMAINDER_ROLES), float("inf"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class RowBlock:
     """The unread text of a row: its names, and header and body as they stand. Each is made once, and equal to itself alone."""
 
     names: tuple[frozenset[str], ...]
@@ -139,32 +139,32 @@ class Block:
 
 
 @lru_cache(maxsize=1)
-def index() -> Mapping[str, tuple[str, ...]]:
+def load_row_index() -> Mapping[str, tuple[str, ...]]:
     """The rows of every program, as text, found by a light scan: the first is the program's own."""
     found: dict[str, list[str]] = {}
     for family in sorted(Path(__file__).with_name("families").glob("*.rows")):
-        for text in blocks(family.read_text(encoding="utf-8")):
+        for text in split_row_blocks(family.read_text(encoding="utf-8")):
             for name in text.split(" ", 1)[0].split("|"):
                 found.setdefault(name, []).append(text)
     return {name: tuple(texts) for name, texts in found.items()}
 
 
-def blocks(text: str) -> Iterator[str]:
+def split_row_blocks(text: str) -> Iterator[str]:
     """The rows of a family, each with its indented lines."""
     yield from re.split(r"\n(?=[^\s#])", f"\n{text}")[1:]
 
 
 @lru_cache(maxsize=512)
-def program(name: str) -> tuple[Block, ...]:
+def find_program_blocks(name: str) -> tuple[RowBlock, ...]:
     """The rows of a program, names only."""
-    return tuple(map(_block, index().get(name, ())))
+    return tuple(map(_parse_block, load_row_index().get(name, ())))
 
 
 @lru_cache(maxsize=512)
-def below(name: str) -> Mapping[tuple[str, ...], Block]:
+def find_subcommand_blocks(name: str) -> Mapping[tuple[str, ...], RowBlock]:
     """The rows of a program's subcommands, by all the names that lead to each."""
-    found: dict[tuple[str, ...], Block] = {}
-    for block in program(name):
+    found: dict[tuple[str, ...], RowBlock] = {}
+    for block in find_program_blocks(name):
         if len(block.names) > 1:
             for path in product(*block.names[1:]):
                 found.setdefault(path, block)
@@ -172,70 +172,70 @@ def below(name: str) -> Mapping[tuple[str, ...], Block]:
 
 
 @lru_cache(maxsize=2048)
-def row(block: Block) -> Row:
+def parse_row(block: RowBlock) -> ProgramRow:
     """The row that a block says."""
-    match = HEADER.fullmatch(block.header)
+    match = ROW_HEADER.fullmatch(block.header)
     if match is None:
         raise RowError(f"{block.header!r} is not `names = kind: operands ; what it does`")
     kind, *words = match["what"].split()
     if kind not in KINDS:
         raise RowError(f"{kind!r} in {block.header!r} is no kind")
-    body = tuple(_body(block))
+    body = tuple(_iter_row_lines(block))
     options = [option for options, _ in body for option in options]
-    table: dict[str, Option] = {}
+    table: dict[str, RowOption] = {}
     for option in options:
         key = f"{option.name}*" if option.value == "prefix" else option.name
         if table.setdefault(key, option) != option:
             raise RowError(f"{key!r} stands twice in {block.header!r}")
-    return Row(
+    return ProgramRow(
         names=block.names,
         kind=kind,
         says=match["says"],
-        code=_code(kind, words, block),
-        needs=implied(frozenset(cast(Need, word) for word in words if word in NEEDS)),
-        flags=frozenset(word for word in words if word in FLAGS),
-        operands=operands(match["operands"]),
+        code=_find_reason_code(kind, words, block),
+        needs=add_implied_needs(frozenset(cast(UseNeed, word) for word in words if word in NEEDS)),
+        flags=frozenset(word for word in words if word in ROW_FLAGS),
+        operands=parse_operands(match["operands"]),
         by=next((word[3:] for word in words if word.startswith("by/")), None),
         then=next((word[5:] for word in words if word.startswith("then/")), None),
-        reaches=next(_reaches(block), None),
+        reaches=next(_iter_reached_families(block), None),
         options={name: option for name, option in table.items() if option.value != "prefix"},
         prefixes=tuple(option for option in table.values() if option.value == "prefix"),
         given=tuple(given for _, given in body if given is not None),
     )
 
 
-def operands(text: str) -> tuple[Operand, ...]:
+def parse_operands(text: str) -> tuple[RowOperand, ...]:
     """The operands that a text says."""
-    return tuple(_operand(word) for word in text.split())
+    return tuple(_parse_operand(word) for word in text.split())
 
 
-def implied(needs: frozenset[Need]) -> frozenset[Need]:
+def add_implied_needs(needs: frozenset[UseNeed]) -> frozenset[UseNeed]:
     """Add what other needs bring along."""
-    return needs | LOADING if needs & {"code", "repository"} else needs
+    return needs | LOADING_NEEDS if needs & {"code", "repository"} else needs
 
 
-def _block(text: str) -> Block:
+def _parse_block(text: str) -> RowBlock:
     header, *lines = text.splitlines()
     names = header.partition(" = ")[0].split()
-    return Block(
+    return RowBlock(
         tuple(frozenset(name.split("|")) for name in names),
         header,
         tuple(line.strip() for line in lines if line.strip() and not line.strip().startswith("#")),
     )
 
 
-def _code(kind: Kind, words: list[str], block: Block) -> str | None:
-    codes = [word for word in words if word in CODES]
-    known = (*codes, *(word for word in words if word in NEEDS | FLAGS or word.startswith(("by/", "then/"))))
+def _find_reason_code(kind: UseKind, words: list[str], block: RowBlock) -> str | None:
+    codes = [word for word in words if word in REASON_CODES]
+    known = (*codes, *(word for word in words if word in NEEDS | ROW_FLAGS or word.startswith(("by/", "then/"))))
     if len(known) != len(words) or len(codes) != (kind == "dangerous"):
         raise RowError(f"what stands before the operands in {block.header!r} is not understood")
     return codes[0] if codes else None
 
 
-def _operand(word: str) -> Operand:
+def _parse_operand(word: str) -> RowOperand:
     role = word.removesuffix("...").removesuffix("?")
     _check_role(role, word)
-    return Operand(role, word[len(role) :])
+    return RowOperand(role, word[len(role) :])
 
 
 def _check_role(role: str, where: str) -> None:
@@ -244,19 +244,19 @@ def _check_role(role: str, where: str) -> None:
         raise RowError(f"{role!r} in {where!r} is no role")
 
 
-def _reaches(block: Block) -> Iterator[Family]:
+def _iter_reached_families(block: RowBlock) -> Iterator[RegistryFamily]:
     for line in block.body:
         first, *families = line.split()
         if first == "reaches":
-            if len(families) != 1 or families[0] not in REACHED:
+            if len(families) != 1 or families[0] not in REACHED_FAMILIES:
                 raise RowError(f"{line!r} names no family")
-            yield cast(Family, families[0])
+            yield cast(RegistryFamily, families[0])
 
 
-Given = tuple[frozenset[str], tuple[Operand, ...]]
+ConditionalOperands = tuple[frozenset[str], tuple[RowOperand, ...]]
 
 
-def _body(block: Block) -> Iterator[tuple[list[Option], Given | None]]:
+def _iter_row_lines(block: RowBlock) -> Iterator[tuple[list[RowOption], ConditionalOperands | None]]:
     """The lines of a row, one after another."""
     single = "single" in block.header.split(":")[0].split()
     for line in block.body:
@@ -264,62 +264,65 @@ def _body(block: Block) -> Iterator[tuple[list[Option], Given | None]]:
         first, *rest = listed.split()
         if first == "like":
             name, *path = rest
-            yield from (([option], None) for option in _like(name, path, line))
+            yield from (([option], None) for option in _iter_referenced_options(name, path, line))
         elif first == "reaches":
             continue
         elif first == "with":
             names, _, pattern = listed.removeprefix("with ").partition(": ")
-            given = frozenset(option.name for token in names.split() for option in _options(token, single))
-            yield [], (given, operands(pattern))
+            given = frozenset(option.name for token in names.split() for option in _parse_options(token, single))
+            yield [], (given, parse_operands(pattern))
         elif first in ("reads", "help", "effect", "danger", "needs"):
-            yield [_made(option, first, rest, why) for token in rest for option in _tokens(token, single)], None
+            yield (
+                [_apply_effect(option, first, rest, why) for token in rest for option in _parse_token(token, single)],
+                None,
+            )
         else:
-            yield [option for token in (first, *rest) for option in _options(token, single)], None
+            yield [option for token in (first, *rest) for option in _parse_options(token, single)], None
 
 
-def _like(name: str, path: list[str], line: str) -> Iterator[Option]:
-    block = next((block for block in program(name) if _fits(block, (name, *path))), None)
+def _iter_referenced_options(name: str, path: list[str], line: str) -> Iterator[RowOption]:
+    block = next((block for block in find_program_blocks(name) if _is_row_of(block, (name, *path))), None)
     if block is None:
         raise RowError(f"there is no row for {line!r}")
-    other = row(block)
+    other = parse_row(block)
     yield from other.options.values()
     yield from other.prefixes
 
 
-def _fits(block: Block, path: tuple[str, ...]) -> bool:
+def _is_row_of(block: RowBlock, path: tuple[str, ...]) -> bool:
     return len(block.names) == len(path) and all(part in names for part, names in zip(path, block.names, strict=True))
 
 
-def _tokens(token: str, single: bool) -> list[Option]:
-    return [] if token in CODES or token in NEEDS else _options(token, single)
+def _parse_token(token: str, single: bool) -> list[RowOption]:
+    return [] if token in REASON_CODES or token in NEEDS else _parse_options(token, single)
 
 
-def _made(option: Option, makes: str, words: list[str], why: str) -> Option:
-    codes = [word for word in words if word in CODES]
+def _apply_effect(option: RowOption, makes: str, words: list[str], why: str) -> RowOption:
+    codes = [word for word in words if word in REASON_CODES]
     if makes == "danger" and (len(codes) != 1 or not why):
         raise RowError(f"{option.name!r} is dangerous, but the line does not say why")
-    needs: frozenset[Need] = frozenset(cast(Need, word) for word in words if word in NEEDS)
+    needs: frozenset[UseNeed] = frozenset(cast(UseNeed, word) for word in words if word in NEEDS)
     if makes == "needs" and not needs:
         raise RowError(f"the line of {option.name!r} names no need")
     code = codes[0] if codes else None
     kind = None if makes == "needs" else makes
-    return Option(option.name, option.value, option.role, kind, code, why.strip() or None, implied(needs))
+    return RowOption(option.name, option.value, option.role, kind, code, why.strip() or None, add_implied_needs(needs))
 
 
 @lru_cache(maxsize=8192)
-def _options(token: str, single: bool) -> list[Option]:
+def _parse_options(token: str, single: bool) -> list[RowOption]:
     """The options that a token lists: letters are one each, save the last, which has the value."""
-    match = TOKEN.fullmatch(token)
+    match = OPTION_TOKEN.fullmatch(token)
     if match is None:
         raise RowError(f"{token!r} is no option")
     name, mark = match["name"], match["value"]
     role = mark.strip("[]=:") or None
     if role == "*":
-        return [Option(name, "prefix")]
+        return [RowOption(name, "prefix")]
     if role is not None:
         _check_role(role, token)
     value = "no" if not mark else "attached" if mark.startswith("[") else "yes"
     letters = not single and not name.startswith("--") and name.startswith("-") and not mark.startswith(("=", "[="))
     if not letters or len(name) == 2:
-        return [Option(name, value, role)]
-    return [*(Option(f"-{letter}") for letter in name[1:-1]), Option(f"-{name[-1]}", value, role)]
+        return [RowOption(name, value, role)]
+    return [*(RowOption(f"-{letter}") for letter in name[1:-1]), RowOption(f"-{name[-1]}", value, role)]

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from handrail import Reason
 
-Kind = Literal["reads", "effect", "dangerous"]
-KINDS: tuple[Kind, ...] = ("reads", "effect", "dangerous")
+UseKind = Literal["reads", "effect", "dangerous"]
+KINDS: tuple[UseKind, ...] = ("reads", "effect", "dangerous")
 # read            a file or folder whose contents it reads
 # list            only names, sizes, kinds are looked at
 # write           a file it creates or replaces
@@ -30,7 +30,7 @@ KINDS: tuple[Kind, ...] = ("reads", "effect", "dangerous")
 # variable        a variable of the environment that it shows
 # sets            NAME=VALUE, for the command that it runs
 # name            a package, branch, process or the like
-Role = Literal[
+OperandRole = Literal[
     "read", "list", "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "change_tree", "execute",
     "target", "folder", "device", "revision", "branch", "url", "host", "send", "variable", "sets", "name",
 ]  # fmt: skip
@@ -44,37 +44,37 @@ Role = Literal[
 # engine          it asks a container engine or print server, which may be on another machine by the person's settings; then it needs the network
 # filters         whatever its words, directory and environment are, it runs nothing (but a command that its words name) and opens no files but
 #                 those that its words name with the role `read`; given none, it reads its standard input. No script, and nothing with
-#                 settings, modules or plugins; code that it is given has to be simple (see `languages.SIMPLE`)
+#                 settings, modules or plugins; code that it is given has to be simple (see `scripts.SIMPLE_CHECKERS`)
 # loads_project   it obeys files of the directory that it works in, or of one above (settings, plugins, hooks, modules)
 # reads_list      it opens files that its words do not name: those of a list, or what it finds in a directory or behind links there
 # data            what is in the files that it reads makes it neither run nor open anything, whatever its options are
 # spares_repository  it reads the repository that it needs, and writes nothing into it
 # writes_unnamed  it writes files below the directory that it works in whose names its words do not show
-Need = Literal[
+UseNeed = Literal[
     "network", "code", "repository", "session", "input", "inspects", "engine", "filters", "loads_project", "reads_list", "data",
     "writes_unnamed", "spares_repository",
 ]  # fmt: skip
 # Needs with which a program may open files that nobody named, and the needs that say it does not.
-OPENING: frozenset[Need] = frozenset(("loads_project", "reads_list"))
-CONTAINED: frozenset[Need] = frozenset(("inspects", "filters"))
+OPENING_NEEDS: frozenset[UseNeed] = frozenset(("loads_project", "reads_list"))
+CONTAINED_NEEDS: frozenset[UseNeed] = frozenset(("inspects", "filters"))
 
 
 # Whose hosts a program connects to, where it goes through an HTTP proxy: those of the addresses it is given (`urls`), of a repository's remotes
-# (`git`) or submodules, or of a registry (`handrail_cli.registries`).
-Family = Literal[
+# (`git`) or submodules, or of a registry (`handrail_cli.shell.package_sources`).
+RegistryFamily = Literal[
     "urls", "git", "submodules", "npm", "yarn", "pip", "uv", "cargo", "go", "gem", "composer", "deno",
 ]  # fmt: skip
 
 
-class Named(NamedTuple):
+class NamedOperand(NamedTuple):
     """Something that a command line names. `value` is the text where that is not the whole word (`--file=name`, a path in a script)."""
 
-    role: Role
+    role: OperandRole
     word_index: int
     value: str | None = None
 
 
-class Inner(NamedTuple):
+class InnerRun(NamedTuple):
     """What a program runs in its turn: words `start:end` of the command line, or `code` in a language.
 
     `where` it runs: on this machine, in a container, or on another machine. `gets` says what is put to it that the command line does not
@@ -90,7 +90,7 @@ class Inner(NamedTuple):
     mark: str | None = None
 
 
-class Use(NamedTuple):
+class ProgramUse(NamedTuple):
     """What one command line of a program does by its own grammar: the worst of program, subcommand and options.
 
     `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
@@ -98,24 +98,24 @@ class Use(NamedTuple):
     `reaches` says whose hosts it connects to, where a sandbox can let it; None where it needs more of the network than hosts, or none of it.
     """
 
-    kind: Kind
-    named: tuple[Named, ...] = ()
-    needs: frozenset[Need] = frozenset()
+    kind: UseKind
+    named: tuple[NamedOperand, ...] = ()
+    needs: frozenset[UseNeed] = frozenset()
     reason: Reason | None = None
     unknown: int | None = None
-    inner: tuple[Inner, ...] = ()
+    inner: tuple[InnerRun, ...] = ()
     unread: bool = False
     inline: bool = False
-    reaches: Family | None = None
+    reaches: RegistryFamily | None = None
     # How many words name the program and its subcommand or what it runs, with the options before that; 1 without any.
     leading: int = 1
 
 
-def needing_network(use: Use) -> Use:
+def add_network_need(use: ProgramUse) -> ProgramUse:
     """Return the same for a call that reaches another machine in place of the system it runs on."""
-    return use._replace(kind=worse(use.kind, "effect"), needs=(use.needs - {"inspects"}) | {"network"})
+    return use._replace(kind=get_stricter_kind(use.kind, "effect"), needs=(use.needs - {"inspects"}) | {"network"})
 
 
-def worse(one: Kind, other: Kind) -> Kind:
+def get_stricter_kind(one: UseKind, other: UseKind) -> UseKind:
     """The stricter of two kinds."""
     return one if KINDS.index(one) >= KINDS.index(other) else other

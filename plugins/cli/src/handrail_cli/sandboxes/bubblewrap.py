@@ -20,30 +20,30 @@ from pathlib import Path
 import anyio
 
 from handrail import Bounds, Confined, NoSandbox, PreparedSandbox, Sandbox
-from handrail.files.place_kinds import SHARED_TEMPORARY
-from handrail.running import processes
-from handrail.running.programs import START_FOLDER, own_programs
-from handrail.sandboxing.sandboxes import WHOLE
-from handrail.sandboxing.scratch import Scratch
-from handrail_cli.descriptors import inheritable_descriptors
+from handrail.api.sandbox import ALL_ASPECTS
+from handrail.fs.place_kinds import SHARED_TEMPORARY
+from handrail.sandbox.scratch_folder import ScratchFolder
+from handrail.workers import processes
+from handrail.workers.host_programs import START_FOLDER, find_own_programs
 from handrail_cli.sandboxes import limits, seccomp
-from handrail_cli.sandboxes.git_attributes import secret_attributes
-from handrail_cli.sandboxes.proxy_listener import interpreter_folders, listener_words
+from handrail_cli.sandboxes.descriptors import list_inheritable_descriptors
+from handrail_cli.sandboxes.git_attributes import create_secret_attributes
+from handrail_cli.sandboxes.proxy_listener import create_listener_command, list_interpreter_folders
 
-PROGRAM = "bwrap"
-INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package `bubblewrap`)"
+BWRAP_PROGRAM = "bwrap"
+INSTALL_HINT = "install bubblewrap (Debian, Ubuntu, Fedora: the package `bubblewrap`)"
 # Sizes of what is kept in memory inside.
 HOME_BYTES, SHARED_BYTES = 1 << 30, 256 << 20
 # Names in a folder of /etc that is copied and not bound.
 MAX_COPIED = 30
 # Folders of /proc that show a process its own and hold nothing to be set.
-HARMLESS = frozenset(("tty", "sysvipc", "pressure"))
+HARMLESS_PROC_FOLDERS = frozenset(("tty", "sysvipc", "pressure"))
 # What is a link at the top of many systems, and a folder on others.
-TOPS = ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
+TOP_LEVEL_LINKS = ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
 # Programs of systems that keep them elsewhere.
-STORES = ("/nix/store", "/gnu/store", "/run/current-system")
+PROGRAM_STORES = ("/nix/store", "/gnu/store", "/run/current-system")
 # Of /etc: how libraries are found, who this is, certificates, time, and what languages and tools look up. No keys, no passwords, no mounts.
-ETC = (
+ETC_FILES = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf",
     "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "crypto-policies", "localtime", "timezone", "mime.types",
     "magic", "protocols", "services", "os-release", "lsb-release", "debian_version", "gitattributes", "fonts", "inputrc", "terminfo",
@@ -61,11 +61,11 @@ MAX_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 CHECK_S = 10.0
 
 
-class Bubblewrap(Sandbox):
+class BubblewrapSandbox(Sandbox):
     """Confines with bwrap. No network unless the bounds give it, whole or to some hosts."""
 
     name = "bubblewrap"
-    confines = WHOLE
+    confines = ALL_ASPECTS
     networks = True
     filters = True
     descriptors = True
@@ -77,11 +77,11 @@ class Bubblewrap(Sandbox):
         """A system without it, or settings that keep it from working."""
         if sys.platform != "linux":
             return f"it works on Linux, and this is {sys.platform}"
-        if (programs := own_programs()).find(PROGRAM) is None:
-            return f"{programs.why_missing(PROGRAM)}; {INSTALL}"
-        if seccomp.program(network=False) is None:
+        if (programs := find_own_programs()).find(BWRAP_PROGRAM) is None:
+            return f"{programs.why_missing(BWRAP_PROGRAM)}; {INSTALL_HINT}"
+        if seccomp.build_filter_program(network=False) is None:
             return f"the system calls of {platform.machine()!r} are not known to it; use another sandbox"
-        return None if os.geteuid() == 0 else _namespaces_forbidden()
+        return None if os.geteuid() == 0 else _explain_namespace_ban()
 
     async def check(self) -> None:
         """Run `true` in it. Raises `NoSandbox` with what the system has against it."""
@@ -91,42 +91,42 @@ class Bubblewrap(Sandbox):
         """The words for bwrap. Its options and its filter are given by descriptors."""
         check_folder(cwd, bounds)
         words, fds, run = self._plumbed(self.options(bounds, cwd), bounds)
-        given = {**environment, **own_variables(bounds)}
+        given = {**environment, **create_own_variables(bounds)}
         channel: socket.socket | None = None
         if bounds.hosts and not bounds.network:
             channel, inside = socket.socketpair()
             fds.append(inside.detach())
-            argv = listener_words(argv, fds[-1], given)
-        inner = limits.limited(argv, bounds.limits)
+            argv = create_listener_command(argv, fds[-1], given)
+        inner = limits.wrap_with_limits(argv, bounds.limits)
         return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended, channel)
 
     def is_set_up(self, pid: int) -> bool:
         """Return True once bwrap has bound everything, and has started the program inside or ended."""
         waiting = [pid]
         for each in waiting:
-            if (name := processes.name_of(each)) and name != PROGRAM:
+            if (name := processes.read_process_name(each)) and name != BWRAP_PROGRAM:
                 return True
-            waiting += _children(each)
-        found = processes.process(pid)
+            waiting += _list_children(each)
+        found = processes.read_process(pid)
         return found is None or found.state == "Z"
 
     def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
         """Start bwrap with a first process that waits for commands; None where no Python is shown inside."""
-        from handrail_cli.sandboxes.prepared_bwrap import PreparedBubblewrap, init_words, python_inside
+        from handrail_cli.sandboxes.prepared_bwrap import PreparedBubblewrap, create_init_command, find_inner_python
 
-        if (python := python_inside(bounds.readable)) is None:
+        if (python := find_inner_python(bounds.readable)) is None:
             return None
         ours, theirs = socket.socketpair()
         words, fds, run = self._plumbed((*self.options(bounds, Path("/")), "--as-pid-1"), bounds)
-        inner = init_words(python, theirs.fileno(), (str(bounds.home), "/dev/shm"))
+        inner = create_init_command(python, theirs.fileno(), (str(bounds.home), "/dev/shm"))
         handed = (*fds, theirs.fileno())
         # What this process inherited itself (an open file of the program that started it) is nothing for commands.
-        inherited = [fd for fd in inheritable_descriptors() if fd not in handed]
+        inherited = [fd for fd in list_inheritable_descriptors() if fd not in handed]
         try:
             pid = os.posix_spawn(
                 self._program,
-                (*words, "--", *limits.limited(inner, bounds.limits)),
-                {"PATH": os.defpath, **own_variables(bounds)},
+                (*words, "--", *limits.wrap_with_limits(inner, bounds.limits)),
+                {"PATH": os.defpath, **create_own_variables(bounds)},
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -145,14 +145,18 @@ class Bubblewrap(Sandbox):
             for fd in fds:
                 os.close(fd)
         run.started(pid)
-        return PreparedBubblewrap(pid, ours, own_variables(bounds), run.ended)
+        return PreparedBubblewrap(pid, ours, create_own_variables(bounds), run.ended)
 
-    def _plumbed(self, options: Iterable[str], bounds: Bounds) -> tuple[Sequence[str], list[int], _Run]:
+    def _plumbed(self, options: Iterable[str], bounds: Bounds) -> tuple[Sequence[str], list[int], _BubblewrapRun]:
         """Return the first words of a bwrap with these options, the descriptors that it inherits, and what is known of its run."""
         group = self._groups.take(bounds.limits)
         with contextlib.ExitStack() as opened:
             text = b"".join(os.fsencode(option) + b"\0" for option in options)
-            fds = [_file("options", text), _file("filter", self.filtering(bounds)), _file("status", b"")]
+            fds = [
+                _create_memory_file("options", text),
+                _create_memory_file("filter", self.filtering(bounds)),
+                _create_memory_file("status", b""),
+            ]
             for fd in fds:
                 opened.callback(os.close, fd)
             status = os.dup(fds[2])
@@ -163,11 +167,11 @@ class Bubblewrap(Sandbox):
                 fds.append(waiting)
                 words += ["--block-fd", str(waiting)]
             opened.pop_all()
-        return words, fds, _Run(status, gate, group, self._groups)
+        return words, fds, _BubblewrapRun(status, gate, group, self._groups)
 
     def filtering(self, bounds: Bounds) -> bytes:
         """The program by which the kernel judges each system call."""
-        program = seccomp.program(network=bounds.network, local_sockets=bounds.local_sockets)
+        program = seccomp.build_filter_program(network=bounds.network, local_sockets=bounds.local_sockets)
         assert program is not None
         return program
 
@@ -178,14 +182,14 @@ class Bubblewrap(Sandbox):
         yield from ("--disable-userns",) if self._disables else ()
         yield from ("--hostname", platform.node() or "localhost")
         yield from self._root
-        yield from _etc_of_network(bounds)
+        yield from _iter_network_files(bounds)
         # What the kernel can be told through /proc belongs to root, with or without powers: some of it (core_pattern) runs programs on the host.
         yield from ("--proc", "/proc", *(word for path in self._settings for word in ("--ro-bind", path, path)))
         yield from ("--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm")
         for place in SHARED_TEMPORARY:
             yield from ("--bind", str(bounds.temporary), place)
         yield from ("--size", str(HOME_BYTES), "--tmpfs", str(bounds.home))
-        python = interpreter_folders(bounds) if bounds.hosts and not bounds.network else ()
+        python = list_interpreter_folders(bounds) if bounds.hosts and not bounds.network else ()
         yield from (word for path in (*bounds.readable, *python) for word in ("--ro-bind", str(path), str(path)))
         yield from (word for place, file in bounds.shown.items() for word in ("--ro-bind", str(file), str(place)))
         yield from (word for path in (*bounds.writable, *bounds.anchored) for word in ("--bind", str(path), str(path)))
@@ -201,15 +205,15 @@ class Bubblewrap(Sandbox):
             await anyio.to_thread.run_sync(self._scratch.close)
 
     @cached_property
-    def _groups(self) -> limits.Groups:
-        return limits.Groups()
+    def _groups(self) -> limits.ControlGroupPool:
+        return limits.ControlGroupPool()
 
     @property
     def _program(self) -> str:
         programs = self.programs()
-        found = programs.find(PROGRAM)
+        found = programs.find(BWRAP_PROGRAM)
         if found is None:
-            raise NoSandbox(programs.why_missing(PROGRAM), hint=INSTALL)
+            raise NoSandbox(programs.why_missing(BWRAP_PROGRAM), hint=INSTALL_HINT)
         return found
 
     @cached_property
@@ -223,8 +227,8 @@ class Bubblewrap(Sandbox):
         return version is not None and (int(version[1]), int(version[2])) >= (0, 8) and not setuid
 
     @cached_property
-    def _scratch(self) -> Scratch:
-        return Scratch()
+    def _scratch(self) -> ScratchFolder:
+        return ScratchFolder()
 
     @cached_property
     def _own(self) -> Path:
@@ -236,20 +240,20 @@ class Bubblewrap(Sandbox):
         # A copy: each place that is bound by itself costs every command a part of a millisecond.
         etc = folder / "etc"
         etc.mkdir()
-        for name in ETC:
-            _copy(Path("/etc", name), etc / name)
+        for name in ETC_FILES:
+            _copy_path(Path("/etc", name), etc / name)
         # Users of this machine are no secret, and programs tell who owns a file by them.
         hosts = etc / "hosts"
         named = hosts.exists() and "localhost" in hosts.read_text(errors="replace").split()
         for name, text in (
             ("hosts", "" if named else HOSTS),
             ("resolv.conf", ""),
-            ("passwd", _passwd()),
-            ("group", _group()),
+            ("passwd", _format_passwd()),
+            ("group", _format_group()),
         ):
-            _complete(etc / name, text)
+            _append_missing_lines(etc / name, text)
         with (etc / "gitattributes").open("a") as file:
-            file.write(f"\n{secret_attributes()}")
+            file.write(f"\n{create_secret_attributes()}")
         return folder
 
     @cached_property
@@ -261,7 +265,7 @@ class Bubblewrap(Sandbox):
             found = [
                 entry
                 for entry in entries
-                if not entry.name.isdigit() and entry.name not in HARMLESS and not entry.is_symlink()
+                if not entry.name.isdigit() and entry.name not in HARMLESS_PROC_FOLDERS and not entry.is_symlink()
             ]
         return [e.path for e in found if e.is_dir() or (e.is_file() and e.stat().st_mode & 0o222)]
 
@@ -269,15 +273,15 @@ class Bubblewrap(Sandbox):
     def _root(self) -> Sequence[str]:
         """What is the same for every command: the system, read-only."""
         words = ["--ro-bind", "/usr", "/usr"]
-        for top in TOPS:
+        for top in TOP_LEVEL_LINKS:
             if os.path.islink(top):
                 words += ["--symlink", os.readlink(top), top]
             elif os.path.isdir(top):
                 words += ["--ro-bind", top, top]
-        words += [word for store in STORES if os.path.exists(store) for word in ("--ro-bind", store, store)]
+        words += [word for store in PROGRAM_STORES if os.path.exists(store) for word in ("--ro-bind", store, store)]
         words += ["--dir", "/run", "--dir", "/var", "--symlink", "/run", "/var/run"]
         words += ["--ro-bind", str(self._own / "etc"), "/etc"]
-        large = [name for name in ETC if _large(Path("/etc", name))]
+        large = [name for name in ETC_FILES if _is_large_folder(Path("/etc", name))]
         return [
             *words,
             *(word for name in large for word in ("--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}")),
@@ -299,7 +303,7 @@ class Bubblewrap(Sandbox):
             )
         except OSError as exc:
             confined.ended()
-            raise NoSandbox(f"it does not start: {exc}", hint=INSTALL) from exc
+            raise NoSandbox(f"it does not start: {exc}", hint=INSTALL_HINT) from exc
         finally:
             for fd in confined.pass_fds:
                 os.close(fd)
@@ -311,13 +315,17 @@ class Bubblewrap(Sandbox):
             said = process.communicate()[1] or f"nothing happened in {CHECK_S:g} s"
         confined.ended()
         if process.returncode != 0:
-            raise NoSandbox(f"it does not work here: {said or f'exit code {process.returncode}'}", hint=cure(said))
+            raise NoSandbox(
+                f"it does not work here: {said or f'exit code {process.returncode}'}", hint=suggest_remedy(said)
+            )
 
 
-class _Run:
+class _BubblewrapRun:
     """One command that bwrap runs: what it says of itself, and the control group it is in."""
 
-    def __init__(self, status: int, gate: int | None, group: limits.Group | None, groups: limits.Groups) -> None:
+    def __init__(
+        self, status: int, gate: int | None, group: limits.ControlGroup | None, groups: limits.ControlGroupPool
+    ) -> None:
         self._status = status
         self._gate = gate
         self._group = group
@@ -330,7 +338,7 @@ class _Run:
             waiting = [pid]
             while waiting:
                 self._group.put(waiting[0])
-                waiting += _children(waiting.pop(0))
+                waiting += _list_children(waiting.pop(0))
         if self._gate is not None:
             # One that is over already says why by its end.
             with contextlib.suppress(BrokenPipeError):
@@ -352,7 +360,7 @@ class _Run:
 NEVER_RAN = "bwrap could not set the sandbox up"
 
 
-def cure(said: str) -> str:
+def suggest_remedy(said: str) -> str:
     """How to get a sandbox on a system that refuses one with these words."""
     container = any(os.path.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv"))
     if container:
@@ -361,39 +369,39 @@ def cure(said: str) -> str:
             "--security-opt systempaths=unconfined` (Docker) so that namespaces can be made in it, with a /proc of their own, "
             'or use sandbox.use = ["docker"] with an engine of your own'
         )
-    if _reads(APPARMOR_SETTING) == "1":
+    if _read_setting(APPARMOR_SETTING) == "1":
         return (
             "AppArmor lets only named programs make namespaces: install the profile for bwrap (Ubuntu: the package `apparmor-profiles`, "
             "then `sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo systemctl reload apparmor`)"
         )
     return (
-        _namespaces_forbidden()
-        or f"try `{PROGRAM} --unshare-all --ro-bind / / true` in a shell and see what it says ({said[:100]!r})"
+        _explain_namespace_ban()
+        or f"try `{BWRAP_PROGRAM} --unshare-all --ro-bind / / true` in a shell and see what it says ({said[:100]!r})"
     )
 
 
-def _namespaces_forbidden() -> str | None:
-    if _reads(CLONE_SETTING) == "0":
+def _explain_namespace_ban() -> str | None:
+    if _read_setting(CLONE_SETTING) == "0":
         return "ordinary users may not make namespaces here; sudo sysctl -w kernel.unprivileged_userns_clone=1"
-    if _reads(MAX_NAMESPACES) == "0":
+    if _read_setting(MAX_NAMESPACES) == "0":
         return "no namespaces of users may be made here; sudo sysctl -w user.max_user_namespaces=15000"
     return None
 
 
-def _reads(setting: Path) -> str | None:
+def _read_setting(setting: Path) -> str | None:
     try:
         return setting.read_text().strip()
     except OSError:
         return None
 
 
-def _etc_of_network(bounds: Bounds) -> Iterator[str]:
+def _iter_network_files(bounds: Bounds) -> Iterator[str]:
     for name in ETC_OF_NETWORK if bounds.network else ():
         if os.path.exists(file := f"/etc/{name}"):
             yield from ("--ro-bind", os.path.realpath(file), file)
 
 
-def _large(source: Path) -> bool:
+def _is_large_folder(source: Path) -> bool:
     """Whether it is a folder with more in it than is copied."""
     try:
         with os.scandir(source) as entries:
@@ -402,13 +410,13 @@ def _large(source: Path) -> bool:
         return False
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_path(source: Path, target: Path) -> None:
     """Copy a file or a small folder of the system, links as they are; of a large one make the place. What cannot be read is left out."""
     with contextlib.suppress(OSError, shutil.Error):
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_symlink() and not str(source.resolve()).startswith("/usr/"):
             source = source.resolve()
-        if _large(source):
+        if _is_large_folder(source):
             target.mkdir()
         elif source.is_dir() and not source.is_symlink():
             shutil.copytree(source, target, symlinks=True, ignore_dangling_symlinks=True)
@@ -416,7 +424,7 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copyfile(source, target, follow_symlinks=False)
 
 
-def own_variables(bounds: Bounds) -> dict[str, str]:
+def create_own_variables(bounds: Bounds) -> dict[str, str]:
     """Return the variables that every command inside gets."""
     return {"HOME": str(bounds.home), "TMPDIR": "/tmp"}
 
@@ -433,14 +441,14 @@ def check_folder(cwd: Path, bounds: Bounds) -> None:
         )
 
 
-def _children(pid: int) -> Sequence[int]:
+def _list_children(pid: int) -> Sequence[int]:
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return ()
 
 
-def _complete(file: Path, text: str) -> None:
+def _append_missing_lines(file: Path, text: str) -> None:
     """Append the lines whose first word up to a colon or blank the file does not have; a user may be known elsewhere only."""
     known = file.read_text(errors="replace") if file.exists() else ""
     names = {re.split(r"[:\s]", line, maxsplit=1)[0] for line in known.splitlines()}
@@ -448,14 +456,14 @@ def _complete(file: Path, text: str) -> None:
     file.write_text("".join(f"{line}\n" for line in (*known.splitlines(), *missing)))
 
 
-def _file(name: str, content: bytes) -> int:
+def _create_memory_file(name: str, content: bytes) -> int:
     fd = os.memfd_create(f"handrail-{name}")
     os.write(fd, content)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 
 
-def _passwd() -> str:
+def _format_passwd() -> str:
     import pwd
 
     lines = ["nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin"]
@@ -465,7 +473,7 @@ def _passwd() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _group() -> str:
+def _format_group() -> str:
     import grp
 
     lines = ["nogroup:x:65534:"]

@@ -16,15 +16,15 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
-from handrail.running.programs import START_FOLDER, own_programs
-from handrail.sandboxing.sandboxes import WHOLE
-from handrail.sandboxing.scratch import Scratch
+from handrail.api.sandbox import ALL_ASPECTS
+from handrail.sandbox.scratch_folder import ScratchFolder
+from handrail.workers.host_programs import START_FOLDER, find_own_programs
 
-INSTALL = "install Docker or Podman's `docker`, and start its engine"
+INSTALL_HINT = "install Docker or Podman's `docker`, and start its engine"
 ANSWER_S = 5.0
 
 
-class Settings(BaseModel):
+class DockerSettings(BaseModel):
     """`[sandboxes.docker]`"""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,12 +46,12 @@ class Settings(BaseModel):
     )
 
 
-class Docker(Sandbox):
+class DockerSandbox(Sandbox):
     """Confines with a container that has no network, no powers and a read-only root."""
 
     name = "docker"
-    confines = WHOLE
-    Config = Settings
+    confines = ALL_ASPECTS
+    Config = DockerSettings
     # The program on PATH that speaks to the engine.
     client: ClassVar[str] = "docker"
 
@@ -60,8 +60,8 @@ class Docker(Sandbox):
         """A system without a client, or on which paths of the host mean nothing to the engine."""
         if sys.platform == "win32":
             return "paths of Windows are not mounted by it; use WSL"
-        programs = own_programs()
-        return None if programs.find(cls.client) else f"{programs.why_missing(cls.client)}; {INSTALL}"
+        programs = find_own_programs()
+        return None if programs.find(cls.client) else f"{programs.why_missing(cls.client)}; {INSTALL_HINT}"
 
     async def check(self) -> None:
         """Whether an engine answers and has the image."""
@@ -99,16 +99,16 @@ class Docker(Sandbox):
             yield from ("--ulimit", f"cpu={limits.cpu_seconds}")
         yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,size={settings.temporary}m")
         for path in bounds.readable:
-            yield from _mount(path, path, "readonly")
+            yield from _create_mount(path, path, "readonly")
         for path in (*bounds.writable, *bounds.anchored):
-            yield from _mount(path, path)
+            yield from _create_mount(path, path)
         for path in bounds.kept:
-            yield from _mount(path, path, "readonly")
+            yield from _create_mount(path, path, "readonly")
         for path in bounds.masked:
             if path.is_dir():
                 yield from ("--tmpfs", f"{path}:ro,size=4k,mode=000")
             else:
-                yield from _mount(self._hidden, path, "readonly")
+                yield from _create_mount(self._hidden, path, "readonly")
         for variable, value in environment.items():
             yield from ("--env", f"{variable}={value}")
         yield from ("--workdir", str(cwd), "--entrypoint", "")
@@ -119,8 +119,8 @@ class Docker(Sandbox):
             await anyio.to_thread.run_sync(self._scratch.close)
 
     @cached_property
-    def _scratch(self) -> Scratch:
-        return Scratch()
+    def _scratch(self) -> ScratchFolder:
+        return ScratchFolder()
 
     @cached_property
     def _hidden(self) -> Path:
@@ -134,18 +134,18 @@ class Docker(Sandbox):
         programs = self.programs()
         found = programs.find(self.client)
         if found is None:
-            raise NoSandbox(programs.why_missing(self.client), hint=INSTALL)
+            raise NoSandbox(programs.why_missing(self.client), hint=INSTALL_HINT)
         return found
 
     @property
-    def _settings(self) -> Settings:
-        assert isinstance(self.config, Settings)
+    def _settings(self) -> DockerSettings:
+        assert isinstance(self.config, DockerSettings)
         return self.config
 
     def _ask(self) -> None:
         image = self._settings.image
         for words, wrong, cure in (
-            (("version", "--format", "{{.Server.Version}}"), "no engine answers", INSTALL),
+            (("version", "--format", "{{.Server.Version}}"), "no engine answers", INSTALL_HINT),
             (("image", "inspect", image), f"the image {image!r} is not there", f"docker pull {image}"),
         ):
             try:
@@ -182,7 +182,7 @@ class Docker(Sandbox):
         return None
 
 
-def _mount(source: Path, target: Path, *options: str) -> tuple[str, str]:
+def _create_mount(source: Path, target: Path, *options: str) -> tuple[str, str]:
     """One mount; a comma in a path would be read as the beginning of an option."""
     if "," in f"{source}{target}":
         raise NoSandbox(f"the path {str(target)!r} holds a comma and cannot be mounted")

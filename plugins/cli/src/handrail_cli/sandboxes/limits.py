@@ -14,17 +14,17 @@ from pathlib import Path
 
 from handrail import Limits
 
-ROOT = Path("/sys/fs/cgroup")
-OWN = Path("/proc/self/cgroup")
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+OWN_CGROUP = Path("/proc/self/cgroup")
 # How long the last process of a group may take to be gone.
-LEAVING_S = 1.0
+REMOVAL_TIMEOUT_S = 1.0
 MAX_FREE = 4
-PREFIX = "handrail-"
+GROUP_PREFIX = "handrail-"
 # `ulimit` counts sizes in these.
 KILOBYTE, BLOCK = 1024, 512
 
 
-def limited(argv: Sequence[str], limits: Limits) -> tuple[str, ...]:
+def wrap_with_limits(argv: Sequence[str], limits: Limits) -> tuple[str, ...]:
     """The command with limits of its own: what is started through /bin/sh has them before its first step."""
     wanted = [
         ("-c", 0),
@@ -41,7 +41,7 @@ def limited(argv: Sequence[str], limits: Limits) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ControlGroup:
     """A control group for one command. `folders`: one for each hierarchy that it is in."""
 
     folders: tuple[Path, ...]
@@ -54,8 +54,8 @@ class Group:
 
     def empty(self) -> bool:
         """End what is left in it; whether nothing is any more."""
-        deadline = time.monotonic() + LEAVING_S
-        while any(_kill(folder) for folder in self.folders):
+        deadline = time.monotonic() + REMOVAL_TIMEOUT_S
+        while any(_kill_members(folder) for folder in self.folders):
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.002)
@@ -64,20 +64,20 @@ class Group:
     def remove(self) -> None:
         """Make an end of it."""
         for folder in self.folders:
-            _removed(folder)
+            _remove_folder(folder)
 
 
-class Groups:
+class ControlGroupPool:
     """Control groups, each used for one command at a time and again for a later one: making one takes as long as starting a program."""
 
     def __init__(self) -> None:
-        self._free: list[tuple[Limits, Group]] = []
-        self._used: dict[Group, Limits] = {}
+        self._free: list[tuple[Limits, ControlGroup]] = []
+        self._used: dict[ControlGroup, Limits] = {}
         self._possible = True
         self._swept = False
         self._lock = threading.Lock()
 
-    def take(self, limits: Limits) -> Group | None:
+    def take(self, limits: Limits) -> ControlGroup | None:
         """A group with these limits; None where this process may not make one."""
         with self._lock:
             for at, (kept, free) in enumerate(self._free):
@@ -89,14 +89,14 @@ class Groups:
             return None
         if not self._swept:
             self._swept = True
-            _sweep(limits)
-        made = group(limits)
+            _remove_stale_groups(limits)
+        made = create_control_group(limits)
         self._possible = made is not None
         if made is not None:
             self._used[made] = limits
         return made
 
-    def give_back(self, group: Group) -> None:
+    def give_back(self, group: ControlGroup) -> None:
         """The command is over; what it has left behind is ended."""
         limits = self._used.pop(group)
         with self._lock:
@@ -113,24 +113,24 @@ class Groups:
             self._free.clear()
 
 
-def group(limits: Limits, *, root: Path = ROOT, own: Path = OWN) -> Group | None:
+def create_control_group(limits: Limits, *, root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> ControlGroup | None:
     """A new control group with these limits; None where this process may not make one."""
-    name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    name = f"{GROUP_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     made: list[Path] = []
-    for parent, values in _parents(limits, root, own):
+    for parent, values in _iter_parent_groups(limits, root, own):
         folder = parent / name
         try:
             folder.mkdir()
         except OSError:
             continue
-        if all(_set(folder / file, value) for file, value in values):
+        if all(_write_limit(folder / file, value) for file, value in values):
             made.append(folder)
         else:
-            _removed(folder)
-    return Group(tuple(made)) if made else None
+            _remove_folder(folder)
+    return ControlGroup(tuple(made)) if made else None
 
 
-def _parents(limits: Limits, root: Path, own: Path) -> Iterator[tuple[Path, Sequence[tuple[str, int]]]]:
+def _iter_parent_groups(limits: Limits, root: Path, own: Path) -> Iterator[tuple[Path, Sequence[tuple[str, int]]]]:
     """The groups that new ones can be made in, with the files to be set: the unified hierarchy, or those of the older kind."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
@@ -138,7 +138,7 @@ def _parents(limits: Limits, root: Path, own: Path) -> Iterator[tuple[Path, Sequ
         return
     places = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
     unified = (root / "cgroup.controllers").exists()
-    if unified and (path := _delegated(root / places.get("", "/").lstrip("/"), root)) is not None:
+    if unified and (path := _find_delegated_group(root / places.get("", "/").lstrip("/"), root)) is not None:
         values = [("pids.max", limits.processes), ("memory.max", limits.memory)]
         yield path, [(file, value) for file, value in values if value is not None]
     for controller, file, value in (
@@ -150,7 +150,7 @@ def _parents(limits: Limits, root: Path, own: Path) -> Iterator[tuple[Path, Sequ
             yield path, [(file, value)]
 
 
-def _delegated(own: Path, root: Path) -> Path | None:
+def _find_delegated_group(own: Path, root: Path) -> Path | None:
     """The nearest group from our own up in which new ones can be made and limited."""
     for path in (own, *own.parents):
         with contextlib.suppress(OSError):
@@ -163,16 +163,16 @@ def _delegated(own: Path, root: Path) -> Path | None:
     return None
 
 
-def _sweep(limits: Limits) -> None:
+def _remove_stale_groups(limits: Limits) -> None:
     """Remove the groups of processes that are gone."""
-    for parent, _ in _parents(limits, ROOT, OWN):
-        for folder in parent.glob(f"{PREFIX}*"):
-            owner = folder.name[len(PREFIX) :].partition("-")[0]
+    for parent, _ in _iter_parent_groups(limits, CGROUP_ROOT, OWN_CGROUP):
+        for folder in parent.glob(f"{GROUP_PREFIX}*"):
+            owner = folder.name[len(GROUP_PREFIX) :].partition("-")[0]
             if owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
-                _removed(folder)
+                _remove_folder(folder)
 
 
-def _set(file: Path, value: int) -> bool:
+def _write_limit(file: Path, value: int) -> bool:
     try:
         file.write_text(str(value))
     except OSError:
@@ -180,7 +180,7 @@ def _set(file: Path, value: int) -> bool:
     return True
 
 
-def _removed(folder: Path) -> bool:
+def _remove_folder(folder: Path) -> bool:
     try:
         folder.rmdir()
     except FileNotFoundError:
@@ -190,7 +190,7 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-def _kill(folder: Path) -> bool:
+def _kill_members(folder: Path) -> bool:
     """End what is in a group; whether there was anything."""
     try:
         pids = (folder / "cgroup.procs").read_text().split()

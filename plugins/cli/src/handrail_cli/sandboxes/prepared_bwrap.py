@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from handrail import PreparedSandbox
-from handrail_cli.sandboxes.prepared_init import ANSWER, READY
+from handrail_cli.sandboxes.prepared_init import ANSWER_FORMAT, READY_MESSAGE
 
 # The Python of the system, where the one that runs Handrail is not shown inside.
 SYSTEM_PYTHON = Path("/usr/bin/python3")
-SYSTEM = Path("/usr")
+SYSTEM_FOLDER = Path("/usr")
 
 
-def python_inside(readable: Iterable[Path]) -> Path | None:
+def find_inner_python(readable: Iterable[Path]) -> Path | None:
     """Return a Python that a sandbox with these readable folders shows; None where there is none."""
     own = Path(os.path.realpath(sys.executable))
-    if any(own.is_relative_to(folder) for folder in (SYSTEM, *readable)):
+    if any(own.is_relative_to(folder) for folder in (SYSTEM_FOLDER, *readable)):
         return own
     return SYSTEM_PYTHON if SYSTEM_PYTHON.exists() else None
 
 
-def init_words(python: Path, channel: int, folders: Sequence[str]) -> tuple[str, ...]:
+def create_init_command(python: Path, channel: int, folders: Sequence[str]) -> tuple[str, ...]:
     """Return the words that start the first process, with the descriptor of its channel and the folders that it watches."""
     text = Path(__file__).with_name("prepared_init.py").read_text(encoding="utf-8")
     return (str(python), "-I", "-S", "-c", text, str(channel), *folders)
@@ -43,12 +43,12 @@ class PreparedBubblewrap(PreparedSandbox):
         self._channel = channel
         self._environment = environment
         self._release = release
-        self._waiting_for: bytes = READY
+        self._waiting_for: bytes = READY_MESSAGE
         self._usable = True
 
     @property
     def ready(self) -> bool:
-        if self._waiting_for == READY:
+        if self._waiting_for == READY_MESSAGE:
             self._hear_first()
         elif not self._waiting_for:
             self._look_for_end()
@@ -81,12 +81,12 @@ class PreparedBubblewrap(PreparedSandbox):
     def finish(self) -> int | None:
         answer = b""
         with contextlib.suppress(OSError):
-            answer = self._channel.recv(ANSWER.size)
+            answer = self._channel.recv(ANSWER_FORMAT.size)
         self._waiting_for = b""
-        if len(answer) != ANSWER.size:
+        if len(answer) != ANSWER_FORMAT.size:
             self._usable = False
             return None
-        status, clean = ANSWER.unpack(answer)
+        status, clean = ANSWER_FORMAT.unpack(answer)
         self._usable = bool(clean)
         return os.waitstatus_to_exitcode(status)
 
@@ -119,5 +119,5 @@ class PreparedBubblewrap(PreparedSandbox):
             return
         except OSError:
             heard = b""
-        self._usable = heard == READY
+        self._usable = heard == READY_MESSAGE
         self._waiting_for = b""

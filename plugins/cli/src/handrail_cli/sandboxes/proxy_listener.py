@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from handrail import Bounds, NoSandbox
-from handrail.sandboxing.gateway import ADDRESS
+from handrail.sandbox.gateway import PROXY_ADDRESS
 
 BACKLOG = 128
 # Run by this process's Python with nothing but the standard library, before anything of the command is there.
 # Python ignores some signals and sets LC_CTYPE; the command gets both as they were given.
-LISTEN = f"""
+LISTENER_SCRIPT = f"""
 import os, sys, _signal, _socket
 fd, locale = int(sys.argv[1]), sys.argv[2]
 listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-listener.bind({ADDRESS!r})
+listener.bind({PROXY_ADDRESS!r})
 listener.listen({BACKLOG})
 channel = _socket.socket(fileno=fd)
 channel.sendmsg([b"x"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, listener.fileno().to_bytes(4, sys.byteorder))])
@@ -44,12 +44,12 @@ def find_interpreter() -> str:
     return os.path.realpath(sys.executable)
 
 
-def listener_words(argv: Sequence[str], channel: int, environment: Mapping[str, str]) -> tuple[str, ...]:
+def create_listener_command(argv: Sequence[str], channel: int, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the words that open the listener, send it over the descriptor `channel`, and become the command."""
-    return (find_interpreter(), "-I", "-S", "-c", LISTEN, str(channel), environment.get("LC_CTYPE", ""), *argv)
+    return (find_interpreter(), "-I", "-S", "-c", LISTENER_SCRIPT, str(channel), environment.get("LC_CTYPE", ""), *argv)
 
 
-def interpreter_folders(bounds: Bounds) -> Iterator[Path]:
+def list_interpreter_folders(bounds: Bounds) -> Iterator[Path]:
     """Yield the folders that the Python of this process needs and that the bounds do not show."""
     shown = (Path("/usr"), *bounds.readable, *bounds.writable)
     for folder in dict.fromkeys((Path(os.path.realpath(sys.base_prefix)), Path(find_interpreter()).parent)):

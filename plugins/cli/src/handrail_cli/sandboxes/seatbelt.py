@@ -10,31 +10,31 @@ from pathlib import Path
 import anyio
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
-from handrail.running.programs import START_FOLDER
-from handrail.sandboxing.sandboxes import WHOLE
-from handrail_cli.sandboxes.limits import limited
+from handrail.api.sandbox import ALL_ASPECTS
+from handrail.workers.host_programs import START_FOLDER
+from handrail_cli.sandboxes.limits import wrap_with_limits
 
-PROGRAM = "/usr/bin/sandbox-exec"
+SANDBOX_EXEC = "/usr/bin/sandbox-exec"
 CHECK_S = 10.0
 # What programs and their libraries read.
-SYSTEM = (
+SYSTEM_PATHS = (
     "/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/Applications/Xcode.app", "/opt/homebrew", "/private/etc/ssl",
     "/private/etc/localtime", "/private/var/db/timezone", "/private/var/select", "/private/var/db/dyld", "/private/etc/passwd",
     "/private/etc/group", "/private/etc/protocols", "/private/etc/services", "/dev",
 )  # fmt: skip
-DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/dtracehelper")
+DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/dtracehelper")
 # The services of the system that nearly every program asks.
-SERVICES = (
+SYSTEM_SERVICES = (
     "com.apple.system.logger", "com.apple.system.notification_center", "com.apple.system.opendirectoryd.libinfo",
     "com.apple.bsd.dirhelper", "com.apple.cfprefsd.agent", "com.apple.cfprefsd.daemon", "com.apple.trustd.agent",
 )  # fmt: skip
 
 
-class Seatbelt(Sandbox):
+class SeatbeltSandbox(Sandbox):
     """Confines with sandbox-exec. /tmp inside is the host's name for the private folder (TMPDIR), since nothing can be mounted."""
 
     name = "seatbelt"
-    confines = WHOLE
+    confines = ALL_ASPECTS
     networks = True
     descriptors = True
 
@@ -43,12 +43,12 @@ class Seatbelt(Sandbox):
         """Another system, or one without the program."""
         if sys.platform != "darwin":
             return f"it works on macOS, and this is {sys.platform}"
-        return None if Path(PROGRAM).exists() else f"{PROGRAM} is not there; it is a part of macOS"
+        return None if Path(SANDBOX_EXEC).exists() else f"{SANDBOX_EXEC} is not there; it is a part of macOS"
 
     async def check(self) -> None:
         """Run `true` in it."""
         bounds = Bounds(writable=(), temporary=Path("/private/tmp"), home=Path("/var/empty"))
-        words = [PROGRAM, "-p", profile(bounds), "/usr/bin/true"]
+        words = [SANDBOX_EXEC, "-p", create_profile(bounds), "/usr/bin/true"]
         done = await anyio.to_thread.run_sync(
             lambda: subprocess.run(
                 words, cwd=START_FOLDER, capture_output=True, text=True, timeout=CHECK_S, check=False
@@ -67,15 +67,15 @@ class Seatbelt(Sandbox):
         if bounds.hosts and not bounds.network:
             raise NoSandbox("this sandbox cannot limit the network to hosts")
         given = {**environment, "TMPDIR": str(bounds.temporary)}
-        return Confined((PROGRAM, "-p", profile(bounds), *limited(argv, bounds.limits)), given)
+        return Confined((SANDBOX_EXEC, "-p", create_profile(bounds), *wrap_with_limits(argv, bounds.limits)), given)
 
 
-def profile(bounds: Bounds) -> str:
+def create_profile(bounds: Bounds) -> str:
     """The profile in Seatbelt's language: later lines win over earlier ones."""
-    return "".join(f"{line}\n" for line in _lines(bounds))
+    return "".join(f"{line}\n" for line in _iter_profile_lines(bounds))
 
 
-def _lines(bounds: Bounds) -> Iterator[str]:
+def _iter_profile_lines(bounds: Bounds) -> Iterator[str]:
     writable = (*bounds.writable, bounds.temporary)
     yield "(version 1)"
     yield "(deny default)"
@@ -85,29 +85,29 @@ def _lines(bounds: Bounds) -> Iterator[str]:
     yield "(allow sysctl-read)"
     yield "(allow file-read-metadata)"
     yield '(allow file-read* (literal "/"))'
-    yield f"(allow file-read* {_paths('subpath', map(Path, SYSTEM))})"
-    yield f"(allow file-read* {_paths('subpath', (*bounds.readable, *writable))})"
-    yield f"(allow file-write* {_paths('subpath', writable)})"
-    yield f"(allow file-write-data file-ioctl {_paths('literal', map(Path, DEVICES))})"
-    yield f"(allow mach-lookup {' '.join(f'(global-name {_quoted(name)})' for name in SERVICES)})"
+    yield f"(allow file-read* {_format_paths('subpath', map(Path, SYSTEM_PATHS))})"
+    yield f"(allow file-read* {_format_paths('subpath', (*bounds.readable, *writable))})"
+    yield f"(allow file-write* {_format_paths('subpath', writable)})"
+    yield f"(allow file-write-data file-ioctl {_format_paths('literal', map(Path, DEVICE_PATHS))})"
+    yield f"(allow mach-lookup {' '.join(f'(global-name {_quote_path(name)})' for name in SYSTEM_SERVICES)})"
     if bounds.network:
         yield "(allow network-outbound (remote ip))"
         yield "(allow network-inbound (local ip))"
         yield '(allow mach-lookup (global-name "com.apple.mDNSResponder"))'
         yield '(allow network-outbound (literal "/private/var/run/mDNSResponder"))'
     for path in bounds.anchored:
-        yield f"(deny file-write-unlink (literal {_quoted(str(path))}))"
+        yield f"(deny file-write-unlink (literal {_quote_path(str(path))}))"
     if bounds.kept:
-        yield f"(deny file-write* {_paths('subpath', bounds.kept)})"
+        yield f"(deny file-write* {_format_paths('subpath', bounds.kept)})"
     if bounds.masked:
-        yield f"(deny file-read* file-write* {_paths('subpath', bounds.masked)})"
+        yield f"(deny file-read* file-write* {_format_paths('subpath', bounds.masked)})"
 
 
-def _paths(kind: str, paths: Iterator[Path] | Sequence[Path]) -> str:
-    return " ".join(f"({kind} {_quoted(str(path))})" for path in paths)
+def _format_paths(kind: str, paths: Iterator[Path] | Sequence[Path]) -> str:
+    return " ".join(f"({kind} {_quote_path(str(path))})" for path in paths)
 
 
-def _quoted(text: str) -> str:
+def _quote_path(text: str) -> str:
     """A string of the profile's language."""
     if any(ord(letter) < 32 for letter in text):
         raise NoSandbox(f"the path {text!r} cannot be written into a profile")

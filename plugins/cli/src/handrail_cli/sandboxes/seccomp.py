@@ -27,13 +27,13 @@ NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 F_SETSIG, F_SETLEASE, SIGCONT = 10, 1024, 18
 # S_ISUID, S_ISGID: whoever runs the file on the host later does so as its owner. O_CREAT, and the bit of its own in O_TMPFILE.
-AS_ITS_OWNER = 0o6000
-MAKES_A_FILE = 0o100 | 0o20000000
+SETUID_BITS = 0o6000
+CREATE_FLAGS = 0o100 | 0o20000000
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineArchitecture:
     """One architecture: what the kernel calls it, whether a second table hides in it (x32), and the numbers of the calls."""
 
     audit: int
@@ -42,7 +42,7 @@ class Machine:
 
 
 # Calls that are refused with EPERM, whatever their arguments.
-REFUSED: Mapping[str, tuple[int | None, int | None]] = {
+REFUSED_CALLS: Mapping[str, tuple[int | None, int | None]] = {
     # Other processes: their memory, registers and descriptors.
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "pidfd_getfd": (438, 438), "process_madvise": (440, 440),
@@ -67,27 +67,31 @@ REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "move_pages": (279, 239), "migrate_pages": (256, 238), "mbind": (237, 235),
 }  # fmt: skip
 # Calls that are said not to exist, so that programs take their older way: its arguments cannot be looked at, or it goes around this filter.
-UNKNOWN: Mapping[str, tuple[int | None, int | None]] = {
+UNKNOWN_CALLS: Mapping[str, tuple[int | None, int | None]] = {
     # They can have the kernel send SIGCONT, to a process that is stopped while a program runs on the host.
     "timer_create": (222, 107), "mq_notify": (244, 184),
     "openat2": (437, 437), "clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
 # Calls that are refused by an argument.
-LOOKED_AT: Mapping[str, tuple[int | None, int | None]] = {
+CHECKED_CALLS: Mapping[str, tuple[int | None, int | None]] = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199),
     "openat": (257, 56), "open": (2, None), "creat": (85, None),
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "fcntl": (72, 25), "mkdir": (83, None), "mkdirat": (258, 34), "mknod": (133, None), "mknodat": (259, 33),
 }  # fmt: skip
 # Which argument is the mode of a file. Of calls that open one, it is a mode only with a flag that makes the file, one argument before it.
-MODES: Mapping[str, int] = {
+MODE_ARGUMENTS: Mapping[str, int] = {
     "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mkdir": 1, "mkdirat": 2, "mknod": 1, "mknodat": 2,
 }  # fmt: skip
-MODES_OF_NEW: Mapping[str, int] = {"openat": 3, "open": 2}
-MACHINES: Mapping[str, Machine] = {
-    name: Machine(
+CREATION_MODE_ARGUMENTS: Mapping[str, int] = {"openat": 3, "open": 2}
+MACHINES: Mapping[str, MachineArchitecture] = {
+    name: MachineArchitecture(
         audit,
-        {call: n[column] for call, n in {**REFUSED, **UNKNOWN, **LOOKED_AT}.items() if n[column] is not None},  # pyright: ignore[reportArgumentType]
+        {
+            call: n[column]
+            for call, n in {**REFUSED_CALLS, **UNKNOWN_CALLS, **CHECKED_CALLS}.items()
+            if n[column] is not None
+        },  # pyright: ignore[reportArgumentType]
         x32=x32,
     )
     for name, audit, column, x32 in (("x86_64", 0xC000003E, 0, True), ("aarch64", 0xC00000B7, 1, False))
@@ -95,7 +99,7 @@ MACHINES: Mapping[str, Machine] = {
 
 
 @dataclass(slots=True)
-class _Program:
+class _FilterProgram:
     """Steps in the making; each check falls through to the next when it does not apply."""
 
     steps: list[tuple[int, int, int, int]] = field(default_factory=list[tuple[int, int, int, int]])
@@ -111,7 +115,7 @@ class _Program:
 
 
 @cache
-def program(*, network: bool, local_sockets: bool = True, machine: str | None = None) -> bytes | None:
+def build_filter_program(*, network: bool, local_sockets: bool = True, machine: str | None = None) -> bytes | None:
     """The filter for this machine (or the named one); None where its calls are not known.
 
     With the `network` of the host, sockets of files are refused, too: abstract ones (a desktop's bus, an X server) are reached through it.
@@ -120,7 +124,7 @@ def program(*, network: bool, local_sockets: bool = True, machine: str | None = 
     found = MACHINES.get(machine or platform.machine())
     if found is None:
         return None
-    made = _Program()
+    made = _FilterProgram()
     made.add(LOAD, ARCHITECTURE)
     made.add(JUMP_EQUAL, found.audit, then=1)
     made.add(RETURN, KILL)
@@ -129,70 +133,72 @@ def program(*, network: bool, local_sockets: bool = True, machine: str | None = 
         made.add(JUMP_AT_LEAST, X32_BIT, otherwise=1)
         made.refuse(errno.ENOSYS)
     # First what is called most.
-    for call, argument in MODES_OF_NEW.items():
-        _mode(made, found, call, argument, only_new=True)
-    for call, argument in MODES.items():
-        _mode(made, found, call, argument)
-    for call in REFUSED:
-        _refuse(made, found, call, errno.EPERM)
-    for call in UNKNOWN:
-        _refuse(made, found, call, errno.ENOSYS)
-    _clone(made, found.calls["clone"])
-    _ioctl(made, found.calls["ioctl"])
-    _fcntl(made, found.calls["fcntl"])
+    for call, argument in CREATION_MODE_ARGUMENTS.items():
+        _refuse_setuid_mode(made, found, call, argument, only_new=True)
+    for call, argument in MODE_ARGUMENTS.items():
+        _refuse_setuid_mode(made, found, call, argument)
+    for call in REFUSED_CALLS:
+        _refuse_call(made, found, call, errno.EPERM)
+    for call in UNKNOWN_CALLS:
+        _refuse_call(made, found, call, errno.ENOSYS)
+    _refuse_new_namespaces(made, found.calls["clone"])
+    _refuse_terminal_input(made, found.calls["ioctl"])
+    _refuse_leases(made, found.calls["fcntl"])
     named = () if network or not local_sockets else (AF_UNIX,)
-    _socket(made, found.calls["socket"], families=(*named, AF_INET, AF_INET6))
-    _socket(made, found.calls["socketpair"], families=(AF_UNIX,), netlink=False)
+    _limit_socket_families(made, found.calls["socket"], families=(*named, AF_INET, AF_INET6))
+    _limit_socket_families(made, found.calls["socketpair"], families=(AF_UNIX,), netlink=False)
     made.add(RETURN, ALLOW)
     assert len(made.steps) <= MAX_STEPS
     return made.packed()
 
 
-def _refuse(made: _Program, machine: Machine, call: str, number: int) -> None:
+def _refuse_call(made: _FilterProgram, machine: MachineArchitecture, call: str, number: int) -> None:
     if call in machine.calls:
         made.add(JUMP_EQUAL, machine.calls[call], otherwise=1)
         made.refuse(number)
 
 
-def _on_call(made: _Program, number: int, body: Sequence[tuple[int, int, int, int]]) -> None:
+def _add_for_call(made: _FilterProgram, number: int, body: Sequence[tuple[int, int, int, int]]) -> None:
     """Steps that are taken for one call only; the call's number is loaded again behind them."""
     made.add(JUMP_EQUAL, number, otherwise=len(body) + 1)
     made.steps.extend(body)
     made.add(LOAD, NUMBER)
 
 
-def _mode(made: _Program, machine: Machine, call: str, argument: int, *, only_new: bool = False) -> None:
+def _refuse_setuid_mode(
+    made: _FilterProgram, machine: MachineArchitecture, call: str, argument: int, *, only_new: bool = False
+) -> None:
     """Refuse to make or to change a file that runs as its owner or group, as systemd does for RestrictSUIDSGID."""
     if call not in machine.calls:
         return
     refusing = [
         (LOAD, 0, 0, ARGUMENTS + 8 * argument),
-        (JUMP_ANY_BIT, 0, 1, AS_ITS_OWNER),
+        (JUMP_ANY_BIT, 0, 1, SETUID_BITS),
         (RETURN, 0, 0, ERRNO | errno.EPERM),
         (RETURN, 0, 0, ALLOW),
     ]
-    flags = [(LOAD, 0, 0, ARGUMENTS + 8 * (argument - 1)), (JUMP_ANY_BIT, 1, 0, MAKES_A_FILE), (RETURN, 0, 0, ALLOW)]
-    _on_call(made, machine.calls[call], [*flags, *refusing] if only_new else refusing)
+    flags = [(LOAD, 0, 0, ARGUMENTS + 8 * (argument - 1)), (JUMP_ANY_BIT, 1, 0, CREATE_FLAGS), (RETURN, 0, 0, ALLOW)]
+    _add_for_call(made, machine.calls[call], [*flags, *refusing] if only_new else refusing)
 
 
-def _clone(made: _Program, number: int) -> None:
-    _on_call(
+def _refuse_new_namespaces(made: _FilterProgram, number: int) -> None:
+    _add_for_call(
         made,
         number,
         [(LOAD, 0, 0, ARGUMENTS), (JUMP_ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | errno.EPERM)],
     )
 
 
-def _ioctl(made: _Program, number: int) -> None:
+def _refuse_terminal_input(made: _FilterProgram, number: int) -> None:
     requests = [
         step
         for request in (TIOCSTI, TIOCLINUX)
         for step in ((JUMP_EQUAL, 0, 1, request), (RETURN, 0, 0, ERRNO | errno.EPERM))
     ]
-    _on_call(made, number, [(LOAD, 0, 0, ARGUMENTS + 8), *requests])
+    _add_for_call(made, number, [(LOAD, 0, 0, ARGUMENTS + 8), *requests])
 
 
-def _fcntl(made: _Program, number: int) -> None:
+def _refuse_leases(made: _FilterProgram, number: int) -> None:
     """Refuse leases, which make whoever opens the file on the host wait, and to have SIGCONT sent for what happens to a file: it would wake
     a process that is stopped.
     """
@@ -205,15 +211,15 @@ def _fcntl(made: _Program, number: int) -> None:
         (RETURN, 0, 0, ERRNO | errno.EPERM),
         (RETURN, 0, 0, ALLOW),
     ]
-    _on_call(made, number, steps)
+    _add_for_call(made, number, steps)
 
 
-def _socket(made: _Program, number: int, *, families: Sequence[int], netlink: bool = True) -> None:
+def _limit_socket_families(made: _FilterProgram, number: int, *, families: Sequence[int], netlink: bool = True) -> None:
     """Only these families, and of netlink only what tells of interfaces and routes (protocol 0)."""
-    _on_call(made, number, list(_families(families, netlink)))
+    _add_for_call(made, number, list(_iter_family_checks(families, netlink)))
 
 
-def _families(families: Sequence[int], netlink: bool) -> Iterator[tuple[int, int, int, int]]:
+def _iter_family_checks(families: Sequence[int], netlink: bool) -> Iterator[tuple[int, int, int, int]]:
     refusal = (RETURN, 0, 0, ERRNO | errno.EAFNOSUPPORT)
     left = len(families)
     behind = 4 if netlink else 1

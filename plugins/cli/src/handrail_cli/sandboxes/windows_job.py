@@ -20,11 +20,11 @@ EXTENDED_LIMITS, ACCOUNTING = 9, 1
 ACTIVE_PROCESSES, JOB_MEMORY, DIE_ON_EXCEPTION, KILL_ON_CLOSE, PROCESS_TIME = 0x8, 0x200, 0x400, 0x2000, 0x2
 CREATE_SUSPENDED = 0x4
 # The exit code of what was ended.
-ENDED = 1
+ENDED_EXIT_CODE = 1
 TICKS_A_SECOND = 10_000_000
 
 
-class WindowsJob(Sandbox):
+class WindowsJobSandbox(Sandbox):
     """Ends with the command all that it started, and limits what it uses."""
 
     name = "windows_job"
@@ -39,16 +39,24 @@ class WindowsJob(Sandbox):
         """The words that start this module, which starts the command in a job."""
         if bounds.masked or bounds.kept:
             raise NoSandbox("a job object hides no file and keeps none as it is")
-        words = (sys.executable, "-I", "-m", "handrail_cli.sandboxes.windows_job", packed(bounds.limits), "--", *argv)
+        words = (
+            sys.executable,
+            "-I",
+            "-m",
+            "handrail_cli.sandboxes.windows_job",
+            encode_limits(bounds.limits),
+            "--",
+            *argv,
+        )
         return Confined(words, dict(environment))
 
 
-def packed(limits: Limits) -> str:
+def encode_limits(limits: Limits) -> str:
     """Limits as one word."""
     return json.dumps({"memory": limits.memory, "processes": limits.processes, "cpu_seconds": limits.cpu_seconds})
 
 
-def flags(limits: Mapping[str, int | None]) -> int:
+def compute_limit_flags(limits: Mapping[str, int | None]) -> int:
     """The flags of a job with these limits."""
     given = {"memory": JOB_MEMORY, "processes": ACTIVE_PROCESSES, "cpu_seconds": PROCESS_TIME}
     return KILL_ON_CLOSE | DIE_ON_EXCEPTION | sum(flag for name, flag in given.items() if limits.get(name) is not None)
@@ -59,21 +67,21 @@ def main(words: Sequence[str]) -> int:
     limits: dict[str, int | None] = json.loads(words[0])
     # Suspended, so that it starts nothing before it is in the job.
     process = subprocess.Popen(list(words[2:]), creationflags=CREATE_SUSPENDED)
-    with Job(limits) as job:
+    with JobObject(limits) as job:
         job.take_in(process)
         return process.wait()
 
 
-class Job:
+class JobObject:
     """A job object with these limits. What is in it ends when it is closed."""
 
     def __init__(self, limits: Mapping[str, int | None]) -> None:
         from ctypes import byref, sizeof, wintypes
 
-        self._kernel = _library("kernel32")
+        self._kernel = _load_library("kernel32")
         self._kernel.CreateJobObjectW.restype = wintypes.HANDLE
         self._handle = wintypes.HANDLE(self._kernel.CreateJobObjectW(None, None))
-        wanted = _limits(limits)
+        wanted = _create_limit_info(limits)
         if not self._handle or not self._kernel.SetInformationJobObject(
             self._handle, EXTENDED_LIMITS, byref(wanted), sizeof(wanted)
         ):
@@ -93,13 +101,13 @@ class Job:
         if not self._kernel.AssignProcessToJobObject(self._handle, handle):
             process.kill()
             raise OSError("the command could not be put into its job, and was not run")
-        _library("ntdll").NtResumeProcess(handle)
+        _load_library("ntdll").NtResumeProcess(handle)
 
     def active(self) -> int:
         """How many of its processes run."""
         from ctypes import byref, sizeof
 
-        counts = _counts()
+        counts = _create_accounting_info()
         if not self._handle or not self._kernel.QueryInformationJobObject(
             self._handle, ACCOUNTING, byref(counts), sizeof(counts), None
         ):
@@ -109,7 +117,7 @@ class Job:
     def end(self) -> None:
         """End all of its processes."""
         if self._handle:
-            self._kernel.TerminateJobObject(self._handle, ENDED)
+            self._kernel.TerminateJobObject(self._handle, ENDED_EXIT_CODE)
 
     def close(self) -> None:
         """Let go of it, which ends what is still in it."""
@@ -118,7 +126,7 @@ class Job:
             self._handle.value = None
 
 
-def _limits(limits: Mapping[str, int | None]) -> Any:
+def _create_limit_info(limits: Mapping[str, int | None]) -> Any:
     import ctypes
     from ctypes import wintypes
 
@@ -136,14 +144,14 @@ def _limits(limits: Mapping[str, int | None]) -> Any:
         )  # fmt: skip
 
     wanted = Extended()
-    wanted.Basic.LimitFlags = flags(limits)
+    wanted.Basic.LimitFlags = compute_limit_flags(limits)
     wanted.Basic.ActiveProcessLimit = limits.get("processes") or 0
     wanted.Basic.PerProcessUserTimeLimit = (limits.get("cpu_seconds") or 0) * TICKS_A_SECOND
     wanted.JobMemoryLimit = limits.get("memory") or 0
     return wanted
 
 
-def _counts() -> Any:
+def _create_accounting_info() -> Any:
     import ctypes
     from ctypes import wintypes
 
@@ -157,7 +165,7 @@ def _counts() -> Any:
     return Counts()
 
 
-def _library(name: str) -> Any:
+def _load_library(name: str) -> Any:
     """A library of Windows; elsewhere there is none."""
     import ctypes
 

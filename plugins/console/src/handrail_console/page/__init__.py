@@ -7,34 +7,34 @@ import hashlib
 from importlib.resources import files
 
 
-def _read(name: str) -> str:
+def _read_resource(name: str) -> str:
     return (files(__name__) / name).read_text(encoding="utf-8")
 
 
-def _source(text: str) -> str:
+def _hash_source(text: str) -> str:
     """How a policy names a script or a style that stands in the page."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-_STYLE, _DOOR, _SCRIPT = _read("console.css"), _read("door.js"), _read("console.js")
-_PLACES = {"/*STYLE*/": _STYLE, "/*DOOR*/": _DOOR, "/*SCRIPT*/": _SCRIPT}
+_STYLE, _ENTRY_SCRIPT, _SCRIPT = _read_resource("console.css"), _read_resource("door.js"), _read_resource("console.js")
+_PLACEHOLDERS = {"/*STYLE*/": _STYLE, "/*DOOR*/": _ENTRY_SCRIPT, "/*SCRIPT*/": _SCRIPT}
 
 
-def _filled(text: str) -> str:
-    for place, content in _PLACES.items():
+def _fill_placeholders(text: str) -> str:
+    for place, content in _PLACEHOLDERS.items():
         text = text.replace(place, content)
     return text
 
 
-DOOR = _filled(_read("door.html"))
-PAGE = _filled(_read("console.html"))
+ENTRY_PAGE = _fill_placeholders(_read_resource("door.html"))
+CONSOLE_PAGE = _fill_placeholders(_read_resource("console.html"))
 
 # Nothing but our own script and style, no address but our own, and no text is ever taken for HTML: what the door writes is the one exception.
 _POLICY = "; ".join(
     (
         "default-src 'none'",
-        f"script-src {_source(_DOOR)} {_source(_SCRIPT)}",
-        f"style-src {_source(_STYLE)}",
+        f"script-src {_hash_source(_ENTRY_SCRIPT)} {_hash_source(_SCRIPT)}",
+        f"style-src {_hash_source(_STYLE)}",
         "img-src blob: data:",
         "connect-src 'self'",
         "base-uri 'none'",
@@ -44,7 +44,7 @@ _POLICY = "; ".join(
         "trusted-types handrail-door",
     )
 )
-HEADERS = {
+RESPONSE_HEADERS = {
     "content-security-policy": _POLICY,
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",

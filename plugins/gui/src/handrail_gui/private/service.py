@@ -12,13 +12,20 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from handrail import Desktop, DesktopError, ServiceContext
-from handrail_gui.private.client import PrivateDesktop
-from handrail_gui.private.named import NamedDesktops
+from handrail_gui.private.named_desktops import NamedDesktops
+from handrail_gui.private.supervisor_client import PrivateDesktop
 
 # What stands for the one screen of a platform that has no displays by name.
-SCREENS = {"win32": "windows", "darwin": "macos"}
+NATIVE_DISPLAYS = {"win32": "windows", "darwin": "macos"}
 # What a program needs to appear on a person's own screen.
-OWN = ("DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE")
+SESSION_VARIABLES = (
+    "DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "WAYLAND_DISPLAY",
+    "XDG_SESSION_TYPE",
+)
 
 
 @dataclass(slots=True)
@@ -31,9 +38,9 @@ class LocalDesktops:
 
     async def current(self) -> Desktop:
         """The person's own; `display` is None where there is no screen."""
-        own = {name: self.environment[name] for name in OWN if self.environment.get(name)}
+        own = {name: self.environment[name] for name in SESSION_VARIABLES if self.environment.get(name)}
         # Elsewhere a screen needs no variable to be found by.
-        return Desktop("current", own.get("DISPLAY") or SCREENS.get(sys.platform), environment=own)
+        return Desktop("current", own.get("DISPLAY") or NATIVE_DISPLAYS.get(sys.platform), environment=own)
 
     async def start(self, name: str, *, width: int = 1280, height: int = 800) -> Desktop:
         """A new private desktop that ends when this process does; `DesktopError` says what is missing."""

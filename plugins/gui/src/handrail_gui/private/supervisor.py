@@ -2,7 +2,7 @@
 
     python -P -m handrail_gui.private.supervisor
 
-It reads JSON lines from its standard input and writes JSON lines to its standard output. The first line is the order (`Order`); it answers
+It reads JSON lines from its standard input and writes JSON lines to its standard output. The first line is the order (`DesktopOrder`); it answers
 `{"display", "environment", "pids", "width", "height"}` when everything is ready, or `{"error"}`. After that, `{"run": …}` starts a program whose
 end is told as `{"exit": code}`. The desktop ends when the input does or the owner dies, unless the order says `keep`; on SIGTERM; and
 when its X server or session bus dies. A second process, the guard, waits for nothing but this one's death, and cleans up if this one was killed.
@@ -24,20 +24,26 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from handrail.running import processes
-from handrail_gui.private.access import clients
-from handrail_gui.private.parts import Parts, mark_of
-from handrail_gui.private.spawning import PR_SET_CHILD_SUBREAPER, Failed, Program, prctl, spawn
+from handrail.workers import processes
+from handrail_gui.private.desktop_services import DesktopServices, format_mark
+from handrail_gui.private.display_access import list_client_pids
+from handrail_gui.private.process_spawn import (
+    PR_SET_CHILD_SUBREAPER,
+    ProgramSpec,
+    StartFailed,
+    set_process_property,
+    spawn_program,
+)
 
 # How often its folder is removed, if it comes back.
-REMOVALS = 50
+MAX_REMOVALS = 50
 
 # A desktop without these is none.
-VITAL = ("Xvfb", "dbus-daemon")
+VITAL_PROGRAMS = ("Xvfb", "dbus-daemon")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class DesktopOrder:
     """What the first line asks for: `owner` is the process whose death ends the desktop, `keep` that none does."""
 
     token: str
@@ -48,11 +54,11 @@ class Order:
 
 
 @dataclass(slots=True)
-class Supervisor:
+class DesktopSupervisor:
     """A desktop's parts, what runs beside them, and how everything ends."""
 
-    order: Order
-    parts: Parts
+    order: DesktopOrder
+    parts: DesktopServices
     guard: int
     pending: bytes
     wake: int = -1
@@ -84,7 +90,7 @@ class Supervisor:
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _wake_up)
+        signal.signal(signal.SIGCHLD, _ignore_signal)
         signal.signal(signal.SIGTERM, self._end)
         # Whoever died before the handler was set is found then.
         os.write(writing, b"\0")
@@ -94,10 +100,10 @@ class Supervisor:
         self.ending = True
 
     def _note_deaths(self) -> None:
-        for pid, status in processes.reap().items():
+        for pid, status in processes.reap_children().items():
             if pid in self.programs:
-                say({"exit": os.waitstatus_to_exitcode(status)})
-            if pid in (self.parts.pids[name] for name in VITAL):
+                write_message({"exit": os.waitstatus_to_exitcode(status)})
+            if pid in (self.parts.pids[name] for name in VITAL_PROGRAMS):
                 self.ending = True
 
     def _obey(self, chunk: bytes) -> None:
@@ -107,20 +113,22 @@ class Supervisor:
 
     def _run(self, argv: list[str], cwd: str, environment: dict[str, str], stdio: tuple[int, int, int]) -> None:
         """Start a program in the owner's session, so that a terminal's keys reach it."""
-        pid = spawn(Program(argv, {**environment, **self.parts.environment}, stdio, cwd=cwd, detached=False))
+        pid = spawn_program(
+            ProgramSpec(argv, {**environment, **self.parts.environment}, stdio, cwd=cwd, detached=False)
+        )
         for descriptor in stdio:
             os.close(descriptor)
         self.programs.add(pid)
-        say({"pid": pid})
+        write_message({"pid": pid})
 
     def _hidden(self) -> set[int]:
         """Programs on the screen that do not show how they were started. Others that have no mark are on it as guests, such as our owner."""
         display = self.parts.environment.get("DISPLAY")
         try:
-            found = clients(display.removeprefix(":"), timeout=0.5) if display else set[int]()
+            found = list_client_pids(display.removeprefix(":"), timeout=0.5) if display else set[int]()
         except OSError:
             return set()
-        return {pid for pid in found if processes.hides_its_environment(pid)}
+        return {pid for pid in found if processes.is_environment_hidden(pid)}
 
     def clean(self) -> None:
         """End every process of the desktop, the servers last, and remove its folder."""
@@ -129,28 +137,35 @@ class Supervisor:
         hidden = self._hidden() - spared
 
         def programs() -> set[int]:
-            running = processes.table()
-            ours = {pid for pid, p in running.items() if p.parent == os.getpid()} | processes.marked(
-                mark_of(self.order.token)
+            running = processes.read_process_table()
+            ours = {pid for pid, p in running.items() if p.parent == os.getpid()} | processes.find_marked_processes(
+                format_mark(self.order.token)
             )
             ours |= hidden
-            return processes.family(ours - servers - spared, running) - servers - spared
+            return processes.find_process_family(ours - servers - spared, running) - servers - spared
 
-        processes.end(programs)
-        clean_up(self.order.token, self.parts.folder, spared=spared)
+        processes.end_processes(programs)
+        clean_up_desktop(self.order.token, self.parts.folder, spared=spared)
         os.kill(self.guard, signal.SIGKILL)
-        processes.reap()
+        processes.reap_children()
 
 
-def _wake_up(*_: object) -> None:
+def _ignore_signal(*_: object) -> None:
     """A handler that does nothing lets the signal wake up whoever waits."""
 
 
-def clean_up(token: str, folder: Path, *, spared: set[int]) -> None:
+def clean_up_desktop(token: str, folder: Path, *, spared: set[int]) -> None:
     """End every process that bears the desktop's mark, with what it started, and remove the desktop's folder."""
-    processes.end(lambda: processes.family(processes.marked(mark_of(token)), processes.table()) - spared)
+    processes.end_processes(
+        lambda: (
+            processes.find_process_family(
+                processes.find_marked_processes(format_mark(token)), processes.read_process_table()
+            )
+            - spared
+        )
+    )
     # Somebody may still write into it for a moment.
-    for _ in range(REMOVALS):
+    for _ in range(MAX_REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
@@ -174,36 +189,36 @@ def start_guard(token: str, folder: Path) -> int:
         os.dup2(nothing, descriptor)
     os.closerange(4, 1024)
     select.select([held], [], [])
-    clean_up(token, folder, spared={os.getpid()})
+    clean_up_desktop(token, folder, spared={os.getpid()})
     os._exit(0)
 
 
-def say(message: dict[str, Any]) -> None:
+def write_message(message: dict[str, Any]) -> None:
     """A JSON line for the owner, who may be gone."""
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(message).encode() + b"\n")
 
 
-def read_order() -> tuple[Order, bytes]:
+def read_order() -> tuple[DesktopOrder, bytes]:
     """The first line of the input, and what came after it."""
     told = b""
     while b"\n" not in told:
         chunk = os.read(0, 65536)
         if not chunk:
-            raise Failed("the owner was gone before it said what it wants")
+            raise StartFailed("the owner was gone before it said what it wants")
         told += chunk
     line, _, rest = told.partition(b"\n")
-    return Order(**json.loads(line)), rest
+    return DesktopOrder(**json.loads(line)), rest
 
 
-def keep_descriptors() -> None:
+def disable_fd_inheritance() -> None:
     """Let no server inherit what the owner passed for a program: a pipe of its would stay open as long as they run."""
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             os.set_inheritable(int(name), False)
 
 
-def log_tail(folder: Path) -> str:
+def read_log_tail(folder: Path) -> str:
     """The last lines that the servers wrote, for an error's text."""
     with contextlib.suppress(OSError):
         lines = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -211,26 +226,28 @@ def log_tail(folder: Path) -> str:
     return ""
 
 
-def main() -> int:
+def run_supervisor() -> int:
     """Start the desktop, serve until its end, and leave nothing behind."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    keep_descriptors()
+    disable_fd_inheritance()
     order, rest = read_order()
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    set_process_property(PR_SET_CHILD_SUBREAPER, 1)
     folder = Path(tempfile.mkdtemp(prefix="handrail-desktop-"))
     guard = start_guard(order.token, folder)
-    parts = Parts(folder, order.token, order.width, order.height, dict(os.environ))
-    supervisor = Supervisor(order, parts, guard, rest)
+    parts = DesktopServices(folder, order.token, order.width, order.height, dict(os.environ))
+    supervisor = DesktopSupervisor(order, parts, guard, rest)
     supervisor.hear_signals()
     try:
         parts.start()
         size = {"width": order.width, "height": order.height}
-        say({"display": parts.environment["DISPLAY"], "environment": parts.environment, "pids": parts.pids, **size})
+        write_message(
+            {"display": parts.environment["DISPLAY"], "environment": parts.environment, "pids": parts.pids, **size}
+        )
         supervisor.serve()
-    except Failed as exc:
-        told = log_tail(folder)
-        say({"error": f"{exc}: {told}" if told else str(exc)})
+    except StartFailed as exc:
+        told = read_log_tail(folder)
+        write_message({"error": f"{exc}: {told}" if told else str(exc)})
         return 1
     finally:
         supervisor.clean()
@@ -238,4 +255,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_supervisor())

@@ -13,7 +13,7 @@ import anyio
 from mcp import types
 from mcp.shared.message import SessionMessage
 
-from handrail.plain import count_values, is_list, is_object
+from handrail.json_types import count_values, is_list, is_object
 
 # Values of a message in all, and those that the protocol gives a form.
 MOST_VALUES = 1_000_000

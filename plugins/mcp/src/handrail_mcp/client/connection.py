@@ -23,17 +23,17 @@ from pydantic import BaseModel, FileUrl, ValidationError
 import handrail
 from handrail import Downstream, HandrailError, TimedOut, ToolContext, ToolUnavailable
 from handrail.config.settings import ServerSettings
-from handrail.plain import count_values
-from handrail.untrusted.envelope import clean
-from handrail_mcp.client.declaring import Declared, looked_through
-from handrail_mcp.client.elicitation import CANCEL, ask, withdraw
-from handrail_mcp.client.transports import Surroundings, Way, place_hint, ways
+from handrail.json_types import count_values
+from handrail.sanitize.envelope import clean_text
+from handrail_mcp.client.elicitation import CANCEL_RESULT, handle_elicitation, withdraw_questions
+from handrail_mcp.client.remote_tools import DeclaredTool, inspect_tools
+from handrail_mcp.client.transports import ServerEnvironment, TransportFactory, build_path_hint, list_transports
 
 log = logging.getLogger(__name__)
 
 # Of one server: what more it lists is left out.
-MOST = 500
-PAGES = 50
+MAX_LISTED_ITEMS = 500
+MAX_PAGES = 50
 MOST_LISTED = 500_000
 # Changes of the list that come closer together than this are one.
 COALESCE_S = 0.1
@@ -47,16 +47,16 @@ AWAITED_S = 10.0
 CLOSING_S = 6.0
 # Progress closer together than this is not told.
 PROGRESS_S = 0.05
-TOLD = 300
+MAX_ERROR_TEXT = 300
 # What the SDK says when there is no answer; servers use the same codes for errors of their own.
-CLOSED = ("Connection closed", "SSE stream ")
+CLOSED_ERRORS = ("Connection closed", "SSE stream ")
 # What it says of an answer over HTTP after which a server is reached anew.
-BROKEN = (*CLOSED, "Server returned an error response", "Session terminated", "Unexpected content type")
+BROKEN_ERRORS = (*CLOSED_ERRORS, "Server returned an error response", "Session terminated", "Unexpected content type")
 
-INFO = types.Implementation(name="handrail", version=handrail.__version__)
+CLIENT_INFO = types.Implementation(name="handrail", version=handrail.__version__)
 
 
-class State(StrEnum):
+class ConnectionState(StrEnum):
     """How it stands with a server."""
 
     STARTING = "starting"
@@ -66,10 +66,10 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ServerListing:
     """What a server has to offer."""
 
-    tools: tuple[Declared, ...] = ()
+    tools: tuple[DeclaredTool, ...] = ()
     resources: tuple[types.Resource, ...] = ()
     templates: tuple[types.ResourceTemplate, ...] = ()
     # Whether it had more than is kept.
@@ -77,7 +77,7 @@ class Listing:
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class ActiveCall:
     """A call that is under way. The time that a person takes to answer the server does not count."""
 
     context: ToolContext
@@ -91,16 +91,16 @@ class Call:
 
 
 @dataclass(eq=False)
-class Connection:
+class ServerConnection:
     """Made, started, closed; in between it keeps itself alive. `changed` is told when the listing is another one."""
 
     name: str
     settings: ServerSettings
-    around: Surroundings
-    changed: Callable[[Connection, str], None]
-    state: State = State.STARTING
+    around: ServerEnvironment
+    changed: Callable[[ServerConnection, str], None]
+    state: ConnectionState = ConnectionState.STARTING
     problem: str = ""
-    listing: Listing = Listing()
+    listing: ServerListing = ServerListing()
     protocol: str = ""
     # Set when the first attempt is over, whatever came of it.
     tried: asyncio.Event = field(default_factory=asyncio.Event)
@@ -114,14 +114,14 @@ class Connection:
     # Why the present attempt, or what it came to, is over. `problem` stays until the server is there.
     _why: str = ""
     _requests: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
-    _calls: list[Call] = field(default_factory=list[Call])
+    _calls: list[ActiveCall] = field(default_factory=list[ActiveCall])
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._live(), name=f"mcp server {self.name}")
 
     async def close(self) -> None:
         """End it, with all that was started for it."""
-        self.state = State.CLOSED
+        self.state = ConnectionState.CLOSED
         for request in self._requests:
             request.cancel()
         if self._task is None:
@@ -149,7 +149,9 @@ class Connection:
     @property
     def present(self) -> bool:
         """Whether what it has listed is offered."""
-        return self.state is State.READY or (self.state is State.WAITING and self._attempts <= PATIENCE)
+        return self.state is ConnectionState.READY or (
+            self.state is ConnectionState.WAITING and self._attempts <= PATIENCE
+        )
 
     @property
     def under_way(self) -> int:
@@ -161,12 +163,15 @@ class Connection:
     async def call_tool(self, tool: str, args: dict[str, Any], context: ToolContext) -> types.CallToolResult:
         """One call, once. Raises `ToolError` for everything that is no result of the tool."""
         client = await self._reached(tool)
-        call = Call(context, monotonic() + self.settings.timeout)
+        call = ActiveCall(context, monotonic() + self.settings.timeout)
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
             if (now := monotonic()) - call.told >= PROGRESS_S or progress == total:
                 call.told = now
-                context.progress(_fraction(progress, total), clean((message or "")[: 4 * TOLD]).text[:TOLD])
+                context.progress(
+                    _compute_fraction(progress, total),
+                    clean_text((message or "")[: 4 * MAX_ERROR_TEXT]).text[:MAX_ERROR_TEXT],
+                )
 
         listening: ProgressFnT | None = hear if context.listening else None
         return await self._request(client.call_tool(tool, args, progress_callback=listening), call, tool)
@@ -174,11 +179,11 @@ class Connection:
     async def read_resource(self, uri: str, context: ToolContext) -> types.ReadResourceResult:
         """What a resource holds."""
         client = await self._reached(uri)
-        call = Call(context, monotonic() + self.settings.timeout)
+        call = ActiveCall(context, monotonic() + self.settings.timeout)
         return await self._request(client.read_resource(uri), call, uri)
 
     async def _reached(self, what: str) -> Client:
-        if self._client is None and self.state is not State.CLOSED:
+        if self._client is None and self.state is not ConnectionState.CLOSED:
             with anyio.move_on_after(min(AWAITED_S, self.settings.timeout)):
                 await self._ready.wait()
         if self._client is None:
@@ -187,7 +192,7 @@ class Connection:
             )
         return self._client
 
-    async def _request(self, request: Coroutine[Any, Any, Any], call: Call, what: str) -> Any:
+    async def _request(self, request: Coroutine[Any, Any, Any], call: ActiveCall, what: str) -> Any:
         """The answer to a request. It has a task of its own: when the call is stopped, nothing waits for the server to take notice."""
         task = asyncio.create_task(request)
         self._requests.add(task)
@@ -212,16 +217,16 @@ class Connection:
         finally:
             self._calls.remove(call)
             if call.asking:
-                withdraw(call.context)
+                withdraw_questions(call.context)
             if not task.done():
-                task.add_done_callback(_forgotten)
+                task.add_done_callback(_consume_task_result)
                 # The SDK tells the server on the way out.
                 task.cancel()
 
     def _refused(self, exc: MCPError, what: str) -> HandrailError:
-        if exc.error.message.startswith(BROKEN) and not self.settings.command:
+        if exc.error.message.startswith(BROKEN_ERRORS) and not self.settings.command:
             self._ended("the connection is lost")
-        if exc.error.code == types.CONNECTION_CLOSED and exc.error.message.startswith(CLOSED):
+        if exc.error.code == types.CONNECTION_CLOSED and exc.error.message.startswith(CLOSED_ERRORS):
             # The next call waits for another connection, and the transport has a moment to say why this one is over.
             asyncio.get_running_loop().call_later(1.0, self._broken.set)
             self._lost()
@@ -230,7 +235,7 @@ class Connection:
                 hint="look before you call again",
             )
         return Downstream(
-            f"the server {self.name!r} refused {what}: {clean(exc.error.message[: 4 * TOLD]).text[:TOLD]}"
+            f"the server {self.name!r} refused {what}: {clean_text(exc.error.message[: 4 * MAX_ERROR_TEXT]).text[:MAX_ERROR_TEXT]}"
         )
 
     # Life
@@ -239,7 +244,7 @@ class Connection:
         with anyio.CancelScope() as self._scope:
             while True:
                 began = monotonic()
-                self.problem = await self._attempt() + place_hint(self.settings, self.around.cwd)
+                self.problem = await self._attempt() + build_path_hint(self.settings, self.around.cwd)
                 self._lost()
                 worked = monotonic() - began > WORKED_S + self.settings.start_timeout
                 self._attempts = 1 if worked else self._attempts + 1
@@ -253,7 +258,7 @@ class Connection:
     async def _attempt(self) -> str:
         """Reach the server and stay with it; why that is over."""
         try:
-            options = await ways(self.settings, self.around, self._ended)
+            options = await list_transports(self.settings, self.around, self._ended)
         except HandrailError as exc:
             return f"{exc}; {exc.hint}" if exc.hint else str(exc)
         problems: list[str] = []
@@ -268,17 +273,17 @@ class Connection:
             # Transports and a server's answers fail in many ways, and none of them may end the others' service.
             except Exception as exc:
                 log.debug("the server %s cannot be reached", self.name, exc_info=True)
-                problems.append(self._why or _told(exc))
+                problems.append(self._why or _describe_error(exc))
                 if self._client is not None:
                     return problems[-1]
         return problems[0]
 
-    async def _stay(self, way: Way, scope: anyio.CancelScope) -> None:
+    async def _stay(self, way: TransportFactory, scope: anyio.CancelScope) -> None:
         async with self._client_of(way) as client:
             self.listing = await self._list(client)
             scope.deadline = math.inf
             self._client = client
-            self.state, self.problem, self.protocol = State.READY, "", client.protocol_version
+            self.state, self.problem, self.protocol = ConnectionState.READY, "", client.protocol_version
             self._ready.set()
             self.tried.set()
             self.changed(self, f"the server {self.name} is there")
@@ -290,25 +295,25 @@ class Connection:
                 tasks.cancel_scope.cancel()
 
     @asynccontextmanager
-    async def _client_of(self, way: Way) -> AsyncGenerator[Client, None]:
+    async def _client_of(self, way: TransportFactory) -> AsyncGenerator[Client, None]:
         client = Client(
             way(),
             cache=None,
-            client_info=INFO,
+            client_info=CLIENT_INFO,
             message_handler=self._heard,
             elicitation_callback=self._asked,
             list_roots_callback=self._roots if self.settings.roots else None,
         )
         async with client:
             # Output is checked here, within bounds, and not by the SDK.
-            client.session.validate_tool_result = _unchecked
+            client.session.validate_tool_result = _skip_validation
             yield client
 
     def _lost(self) -> None:
         self._client = None
         self._ready.clear()
-        if self.state is not State.CLOSED:
-            self.state = State.WAITING
+        if self.state is not ConnectionState.CLOSED:
+            self.state = ConnectionState.WAITING
 
     def _ended(self, why: str) -> None:
         self._why = self._why or why
@@ -326,7 +331,7 @@ class Connection:
                 try:
                     listing = await self._list(client)
                 except (MCPError, ValidationError, RuntimeError, ValueError) as exc:
-                    log.warning("the server %s cannot say what it has: %s", self.name, _told(exc))
+                    log.warning("the server %s cannot say what it has: %s", self.name, _describe_error(exc))
                     continue
                 if listing != self.listing:
                     self.listing = listing
@@ -349,39 +354,43 @@ class Connection:
         if isinstance(message, types.ToolListChangedNotification | types.ResourceListChangedNotification):
             self._stale.set()
 
-    async def _list(self, client: Client) -> Listing:
+    async def _list(self, client: Client) -> ServerListing:
         can = client.server_capabilities
-        listed, more = await _pages(lambda at: client.list_tools(cursor=at), "tools") if can.tools else ((), False)
+        listed, more = (
+            await _collect_pages(lambda at: client.list_tools(cursor=at), "tools") if can.tools else ((), False)
+        )
         # Looking through much takes long; a server that is given up meanwhile is not waited for.
-        tools = tuple(await anyio.to_thread.run_sync(looked_through, listed, abandon_on_cancel=True))
+        tools = tuple(await anyio.to_thread.run_sync(inspect_tools, listed, abandon_on_cancel=True))
         if not can.resources:
-            return Listing(tools, cut=more)
-        resources, more_resources = await _pages(lambda at: client.list_resources(cursor=at), "resources")
+            return ServerListing(tools, cut=more)
+        resources, more_resources = await _collect_pages(lambda at: client.list_resources(cursor=at), "resources")
         try:
-            templates, _ = await _pages(lambda at: client.list_resource_templates(cursor=at), "resource_templates")
+            templates, _ = await _collect_pages(
+                lambda at: client.list_resource_templates(cursor=at), "resource_templates"
+            )
         except MCPError:
             templates = ()
-        return Listing(tools, resources, templates, cut=more or more_resources)
+        return ServerListing(tools, resources, templates, cut=more or more_resources)
 
     # What it asks
 
     async def _asked(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         """A question of the server. It is put to a person only while a call of ours is what it can be about."""
         if not self._calls:
-            return CANCEL
+            return CANCEL_RESULT
         call = self._calls[-1]
         call.asking += 1
         call.questions += 1
         began = monotonic()
         try:
-            return await ask(params, server=self.name, context=call.context, number=call.questions)
+            return await handle_elicitation(params, server=self.name, context=call.context, number=call.questions)
         except (HandrailError, ValueError) as exc:
             log.info("a question of the server %s was not asked: %s", self.name, exc)
-            return CANCEL
+            return CANCEL_RESULT
         # The SDK would tell the server what went wrong here.
         except Exception:
             log.exception("a question of the server %s could not be asked", self.name)
-            return CANCEL
+            return CANCEL_RESULT
         finally:
             call.asking -= 1
             call.until += monotonic() - began
@@ -392,23 +401,23 @@ class Connection:
         )
 
 
-async def _pages(page: Callable[[str | None], Awaitable[Any]], key: str) -> tuple[tuple[Any, ...], bool]:
+async def _collect_pages(page: Callable[[str | None], Awaitable[Any]], key: str) -> tuple[tuple[Any, ...], bool]:
     """All pages of a list, as far as one takes them, and whether there was more."""
     found: list[Any] = []
     held = 0
     at: str | None = None
-    for _ in range(PAGES):
+    for _ in range(MAX_PAGES):
         given = await page(at)
         items: list[BaseModel] = getattr(given, key)
-        held += sum(_count_held(item) for item in items[:MOST])
+        held += sum(_count_held(item) for item in items[:MAX_LISTED_ITEMS])
         if held > MOST_LISTED:
             log.warning(
                 "the %s of a server hold more than %d values; those of further pages are left out", key, MOST_LISTED
             )
-            return tuple(found[:MOST]), True
+            return tuple(found[:MAX_LISTED_ITEMS]), True
         found += items
-        if len(found) > MOST:
-            return tuple(found[:MOST]), True
+        if len(found) > MAX_LISTED_ITEMS:
+            return tuple(found[:MAX_LISTED_ITEMS]), True
         if given.next_cursor is None or given.next_cursor == at:
             return tuple(found), False
         at = given.next_cursor
@@ -419,22 +428,22 @@ def _count_held(item: BaseModel) -> int:
     return sum(count_values(value, MOST_LISTED) for value in cast("dict[str, object]", vars(item)).values())
 
 
-async def _unchecked(name: str, result: types.CallToolResult) -> None: ...
+async def _skip_validation(name: str, result: types.CallToolResult) -> None: ...
 
 
-def _forgotten(task: asyncio.Task[Any]) -> None:
+def _consume_task_result(task: asyncio.Task[Any]) -> None:
     """Take note of how a request ended that nobody waits for any more."""
     if not task.cancelled():
         task.exception()
 
 
-def _fraction(done: float, total: float | None) -> float | None:
+def _compute_fraction(done: float, total: float | None) -> float | None:
     if not total or not math.isfinite(total) or not math.isfinite(done) or total < 0:
         return None
     return min(1.0, max(0.0, done / total))
 
 
-def _told(exc: BaseException) -> str:
+def _describe_error(exc: BaseException) -> str:
     """What went wrong, in one line."""
     while isinstance(exc, BaseExceptionGroup):
         exc = cast("BaseExceptionGroup[BaseException]", exc).exceptions[0]
@@ -443,5 +452,5 @@ def _told(exc: BaseException) -> str:
     if isinstance(exc, ValidationError):
         # Its text has some lines for each value that does not fit, and there may be very many.
         return f"what it sent does not fit the protocol ({exc.error_count()} problems in {exc.title})"
-    said = " ".join(clean(str(exc)[: 4 * TOLD]).text.split())[:TOLD]
+    said = " ".join(clean_text(str(exc)[: 4 * MAX_ERROR_TEXT]).text.split())[:MAX_ERROR_TEXT]
     return f"{type(exc).__name__}: {said}" if said else type(exc).__name__

@@ -11,22 +11,22 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handrail import McpConfirmation, NotFound, Read, Remote, Tool, ToolContext, Verdict
-from handrail.words import nearest
+from handrail.text import format_suggestion
 from handrail_mcp.client import results
-from handrail_mcp.client.connection import Connection, Listing
-from handrail_mcp.client.declaring import PROFILES
+from handrail_mcp.client.connection import ServerConnection, ServerListing
+from handrail_mcp.client.remote_tools import PROFILES
 
-MOST = 100
+MAX_LISTED = 100
 
 
-class ListParams(BaseModel):
+class ListResourcesParams(BaseModel):
     """Which resources to list."""
 
     server: str | None = Field(default=None, description="Only those of this server.")
     offset: int = Field(default=0, ge=0, description="How many to pass over.")
 
 
-class ReadParams(BaseModel):
+class ReadResourceParams(BaseModel):
     """Which resource to read."""
 
     server: str = Field(description="The server that has it, as list_resources names it.")
@@ -34,11 +34,11 @@ class ReadParams(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ServerResources:
     """What the servers of a session hold to be read. `server` finds one by its name, `servers` gives them all."""
 
-    server: Callable[[str], Connection | None]
-    servers: Callable[[], Sequence[Connection]]
+    server: Callable[[str], ServerConnection | None]
+    servers: Callable[[], Sequence[ServerConnection]]
 
     def tools(self) -> list[Tool]:
         """`list_resources` and `read_resource`."""
@@ -47,7 +47,7 @@ class Resources:
                 name="list_resources",
                 description="List what other servers hold to be read: address, name and kind of each resource, and templates of addresses.",
                 handler=self._list,
-                params=ListParams,
+                params=ListResourcesParams,
                 layer="mcp",
                 effects=(Read("session"),),
                 profiles=PROFILES,
@@ -57,55 +57,59 @@ class Resources:
                 name="read_resource",
                 description="Read a resource of another server: its text, or pictures and other media. list_resources says which there are.",
                 handler=self._read,
-                params=ReadParams,
+                params=ReadResourceParams,
                 layer="mcp",
                 effects=(Read("server"),),
                 timeout=None,
                 profiles=PROFILES,
                 on_collision="keep",
-                confirmation=_confirmation,
+                confirmation=_build_confirmation,
                 served_by=self._served_by,
             ),
         ]
 
-    async def _list(self, params: ListParams, context: ToolContext) -> Mapping[str, Any]:
+    async def _list(self, params: ListResourcesParams, context: ToolContext) -> Mapping[str, Any]:
         if params.server is not None:
             chosen = [self._known(params.server)]
         else:
             chosen = [each for each in self.servers() if each.present]
-        found = [{"server": each.name, **results.link(one)} for each in chosen for one in each.listing.resources]
+        found = [
+            {"server": each.name, **results.describe_resource(one)} for each in chosen for one in each.listing.resources
+        ]
         templates = [
             {"server": each.name, "uri_template": one.uri_template, "name": one.title or one.name}
             for each in chosen
             for one in each.listing.templates
         ]
-        shown = found[params.offset : params.offset + MOST]
+        shown = found[params.offset : params.offset + MAX_LISTED]
         return {
             "resources": shown,
-            "templates": templates[:MOST],
+            "templates": templates[:MAX_LISTED],
             "total": len(found),
             "truncated": params.offset + len(shown) < len(found),
         }
 
-    async def _read(self, params: ReadParams, context: ToolContext) -> Mapping[str, Any]:
-        return results.contents(await self._known(params.server).read_resource(params.uri, context))
+    async def _read(self, params: ReadResourceParams, context: ToolContext) -> Mapping[str, Any]:
+        return results.build_resource_contents(await self._known(params.server).read_resource(params.uri, context))
 
-    def _served_by(self, params: ReadParams) -> tuple[str, Remote]:
+    def _served_by(self, params: ReadResourceParams) -> tuple[str, Remote]:
         """Return the server that a resource is read from; with other tools or templates it is another one."""
         found = self.server(params.server)
-        listing = found.listing if found is not None else Listing()
+        listing = found.listing if found is not None else ServerListing()
         tools = sorted(declared.fingerprint for declared in listing.tools)
         templates = sorted(template.uri_template for template in listing.templates)
         said = hashlib.sha256(json.dumps([tools, templates]).encode("utf-8", "surrogatepass")).hexdigest()
         return params.server, Remote("resources/read", said, frozenset((*tools, said)))
 
-    def _known(self, name: str) -> Connection:
+    def _known(self, name: str) -> ServerConnection:
         if (found := self.server(name)) is None:
-            raise NotFound(f"there is no server {name!r}{nearest(name, [each.name for each in self.servers()])}")
+            raise NotFound(
+                f"there is no server {name!r}{format_suggestion(name, [each.name for each in self.servers()])}"
+            )
         return found
 
 
-def _confirmation(params: ReadParams, verdict: Verdict) -> McpConfirmation:
+def _build_confirmation(params: ReadResourceParams, verdict: Verdict) -> McpConfirmation:
     return McpConfirmation(
         f"Read a resource of the server {params.server}", params.server, "resources/read", {"uri": params.uri}
     )

@@ -15,47 +15,47 @@ import anyio.to_thread
 from mcp import types
 
 from handrail import Downstream, Media, ToolResult
-from handrail.plain import is_object
-from handrail.untrusted.envelope import clean
-from handrail_mcp.client.declaring import Declared
-from handrail_mcp.client.schemas import STEPS_BESIDE, Schema, Unusable
+from handrail.json_types import is_object
+from handrail.sanitize.envelope import clean_text
+from handrail_mcp.client.json_schemas import STEPS_BESIDE, BoundedSchema, UnusableSchema
+from handrail_mcp.client.remote_tools import DeclaredTool
 
 MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,60}")
 # Letters of a failed tool's words that stand in the error itself.
-TOLD = 1_000
+MAX_FAILURE_TEXT = 1_000
 
 # What a check may take before it is made beside everything else.
 STEPS_AT_ONCE = 500
 
-Kind = Literal["image", "audio", "video", "document"]
+MediaKind = Literal["image", "audio", "video", "document"]
 
 
-async def result(given: types.CallToolResult, declared: Declared, *, server: str) -> Mapping[str, Any]:
+async def build_result(given: types.CallToolResult, declared: DeclaredTool, *, server: str) -> Mapping[str, Any]:
     """The result of a tool call. Raises `Downstream` for structured output that is not what the server declared."""
     if not given.is_error and declared.output is not None:
         await _check_output(given.structured_content, declared.output, tool=declared.tool.name, server=server)
-    found = _blocks(given.content)
+    found = _convert_blocks(given.content)
     # A text that is wrapped only to be structured is shown once, and as text.
     if given.structured_content is not None and [*given.structured_content.values()] != [found.get("content")]:
         found["structured"] = given.structured_content
-        if _says_the_same(found.get("content"), given.structured_content):
+        if _is_same_content(found.get("content"), given.structured_content):
             del found["content"]
-    return _failed(found, declared.tool, server=server) if given.is_error else found
+    return _build_failure(found, declared.tool, server=server) if given.is_error else found
 
 
-def contents(given: types.ReadResourceResult) -> Mapping[str, Any]:
+def build_resource_contents(given: types.ReadResourceResult) -> Mapping[str, Any]:
     """What a resource holds."""
-    return _collected(_resource(each) for each in given.contents)
+    return _group_parts(_convert_resource(each) for each in given.contents)
 
 
-def _failed(found: dict[str, Any], declared: types.Tool, *, server: str) -> Mapping[str, Any]:
-    said = clean(str(found.get("content", ""))).text.strip()[:TOLD] or "it did not say why"
+def _build_failure(found: dict[str, Any], declared: types.Tool, *, server: str) -> Mapping[str, Any]:
+    said = clean_text(str(found.get("content", ""))).text.strip()[:MAX_FAILURE_TEXT] or "it did not say why"
     error = Downstream(f"{declared.name} of the server {server!r} failed: {said}")
     return {**found, **ToolResult.failure(error, title=f"{declared.name} of the server {server}")}
 
 
-async def _check_output(structured: object, schema: Schema | Unusable, *, tool: str, server: str) -> None:
-    if isinstance(schema, Unusable):
+async def _check_output(structured: object, schema: BoundedSchema | UnusableSchema, *, tool: str, server: str) -> None:
+    if isinstance(schema, UnusableSchema):
         raise Downstream(f"the output schema of {tool!r} cannot be used: {schema}")
     if not is_object(structured):
         raise Downstream(f"the server {server!r} gave no structured output, which it declares for {tool!r}")
@@ -68,7 +68,7 @@ async def _check_output(structured: object, schema: Schema | Unusable, *, tool: 
         raise Downstream(f"the output of {tool!r} is not what the server {server!r} declares: {told}")
 
 
-def _says_the_same(text: object, structured: object) -> bool:
+def _is_same_content(text: object, structured: object) -> bool:
     """Whether a text is only the structured output once more, as the protocol recommends to servers."""
     if not isinstance(text, str):
         return False
@@ -79,11 +79,11 @@ def _says_the_same(text: object, structured: object) -> bool:
     return told == structured or structured == {"result": told}
 
 
-def _blocks(blocks: Sequence[types.ContentBlock]) -> dict[str, Any]:
-    return _collected(_block(block) for block in blocks)
+def _convert_blocks(blocks: Sequence[types.ContentBlock]) -> dict[str, Any]:
+    return _group_parts(_convert_block(block) for block in blocks)
 
 
-def _collected(parts: Iterator[tuple[str, Any]]) -> dict[str, Any]:
+def _group_parts(parts: Iterator[tuple[str, Any]]) -> dict[str, Any]:
     """The parts by the key of the result that they go to."""
     texts: list[str] = []
     found: dict[str, Any] = {}
@@ -95,21 +95,21 @@ def _collected(parts: Iterator[tuple[str, Any]]) -> dict[str, Any]:
     return {"content": "\n".join(texts), **found} if texts or not found else found
 
 
-def _block(block: types.ContentBlock) -> tuple[str, Any]:
+def _convert_block(block: types.ContentBlock) -> tuple[str, Any]:
     match block:
         case types.TextContent():
             return "content", block.text
         case types.ImageContent():
-            return _media("image", block.mime_type, block.data)
+            return _decode_media("image", block.mime_type, block.data)
         case types.AudioContent():
-            return _media("audio", block.mime_type, block.data)
+            return _decode_media("audio", block.mime_type, block.data)
         case types.EmbeddedResource():
-            return _resource(block.resource)
+            return _convert_resource(block.resource)
         case types.ResourceLink():
-            return "links", link(block)
+            return "links", describe_resource(block)
 
 
-def link(resource: types.Resource) -> dict[str, Any]:
+def describe_resource(resource: types.Resource) -> dict[str, Any]:
     """A resource without what is in it."""
     told = {
         "uri": str(resource.uri),
@@ -121,18 +121,20 @@ def link(resource: types.Resource) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _resource(resource: types.TextResourceContents | types.BlobResourceContents) -> tuple[str, Any]:
+def _convert_resource(resource: types.TextResourceContents | types.BlobResourceContents) -> tuple[str, Any]:
     if isinstance(resource, types.TextResourceContents):
         told = {"uri": str(resource.uri), "mime_type": resource.mime_type, "text": resource.text}
         return "resources", {key: value for key, value in told.items() if value is not None}
     mime = resource.mime_type or "application/octet-stream"
-    return _media(KINDS.get(mime.partition("/")[0], "document"), mime, resource.blob, uri=str(resource.uri))
+    return _decode_media(
+        MEDIA_KINDS.get(mime.partition("/")[0], "document"), mime, resource.blob, uri=str(resource.uri)
+    )
 
 
-KINDS: Mapping[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
+MEDIA_KINDS: Mapping[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video"}
 
 
-def _media(kind: Kind, mime: str, data: str, *, uri: str | None = None) -> tuple[str, Any]:
+def _decode_media(kind: MediaKind, mime: str, data: str, *, uri: str | None = None) -> tuple[str, Any]:
     mime = mime.lower().partition(";")[0].strip()
     try:
         decoded = base64.b64decode(data, validate=True)

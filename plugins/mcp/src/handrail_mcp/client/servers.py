@@ -10,34 +10,34 @@ from typing import Any
 import anyio
 
 from handrail import Session, Tool, ToolContext
+from handrail.api.desktop import remove_screen_variables
+from handrail.api.events import ToolsChanged
 from handrail.config.settings import ServerSettings
-from handrail.desktops.desktop import without_screen
-from handrail.watching.events import ToolsChanged
 from handrail_mcp.client import results
-from handrail_mcp.client.connection import MOST, Connection
-from handrail_mcp.client.declaring import Declared, offered, wanted
-from handrail_mcp.client.naming import Names
-from handrail_mcp.client.resources import Resources
-from handrail_mcp.client.transports import Surroundings
+from handrail_mcp.client.connection import MAX_LISTED_ITEMS, ServerConnection
+from handrail_mcp.client.remote_tools import DeclaredTool, create_tool, is_tool_included
+from handrail_mcp.client.resources import ServerResources
+from handrail_mcp.client.tool_names import ToolNames
+from handrail_mcp.client.transports import ServerEnvironment
 
 log = logging.getLogger(__name__)
 
 
-class Servers:
+class SessionServers:
     """The connections of a session, started when its tools are first listed."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._connections: dict[str, Connection] = {}
-        self._names = Names()
+        self._connections: dict[str, ServerConnection] = {}
+        self._names = ToolNames()
         self._warned: set[tuple[str, str]] = set()
         self._session: Session | None = None
         self._tools: list[Tool] | None = None
         # By all that a tool is made of; its connection, too, as its settings are another's when the configuration has changed.
-        self._kept: dict[tuple[Connection, str, str, frozenset[str]], Tool] = {}
+        self._kept: dict[tuple[ServerConnection, str, str, frozenset[str]], Tool] = {}
         self._listed = False
         self._leaving: set[asyncio.Task[None]] = set()
-        self._of_resources = Resources(self.server, lambda: self.connections).tools()
+        self._of_resources = ServerResources(self.server, lambda: self.connections).tools()
 
     async def tools(self, session: Session) -> Sequence[Tool]:
         """What all servers offer now. The first time, servers that are starting are waited for, though not for long."""
@@ -53,7 +53,7 @@ class Servers:
         return self._tools
 
     @property
-    def connections(self) -> Sequence[Connection]:
+    def connections(self) -> Sequence[ServerConnection]:
         return list(self._connections.values())
 
     def states(self) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ class Servers:
             *({"name": n, "state": "off", "problem": "it is not enabled", "tools": 0, "resources": 0} for n in off),
         ]
 
-    def server(self, name: str) -> Connection | None:
+    def server(self, name: str) -> ServerConnection | None:
         return self._connections.get(name)
 
     async def settled(self) -> None:
@@ -95,14 +95,14 @@ class Servers:
                 session = self._session
                 # Servers are there before any desktop is; of a private one they learn nothing, and of the person's own neither.
                 shown = session.settings.desktop == "current"
-                environment = self._environment if shown else without_screen(self._environment)
-                around = Surroundings(
+                environment = self._environment if shown else remove_screen_variables(self._environment)
+                around = ServerEnvironment(
                     environment, session.runtime.programs, session.runtime.cwd, session.workspace, session.secrets.take
                 )
-                self._connections[name] = Connection(name, settings, around, self._changed)
+                self._connections[name] = ServerConnection(name, settings, around, self._changed)
                 self._connections[name].start()
 
-    def _changed(self, connection: Connection, why: str) -> None:
+    def _changed(self, connection: ServerConnection, why: str) -> None:
         self._tools = None
         if self._listed and self._session is not None:
             self._session.bus.publish(ToolsChanged("", why))
@@ -115,40 +115,44 @@ class Servers:
             found += self._of_resources
         return found
 
-    def _of(self, connection: Connection) -> Sequence[Tool]:
+    def _of(self, connection: ServerConnection) -> Sequence[Tool]:
         server = connection.name
         if connection.listing.cut:
             self._warn(
                 server,
                 "",
-                f"the server {server!r} has more than {MOST} tools or resources; the first {MOST} are offered",
+                f"the server {server!r} has more than {MAX_LISTED_ITEMS} tools or resources; the first {MAX_LISTED_ITEMS} are offered",
             )
-        listed: dict[str, Declared] = {}
+        listed: dict[str, DeclaredTool] = {}
         for each in connection.listing.tools:
             own = each.tool.name
-            if wanted(own, connection.settings) and listed.setdefault(own, each) is not each:
-                self._warn(server, own, f"the server {server!r} has two tools {_short(own)!r}; the first counts")
+            if is_tool_included(own, connection.settings) and listed.setdefault(own, each) is not each:
+                self._warn(
+                    server, own, f"the server {server!r} has two tools {_truncate_text(own)!r}; the first counts"
+                )
         beside = frozenset(each.fingerprint for each in listed.values())
         names = self._names.give(server, listed)
         found = (self._offered(each, names[own], connection, beside) for own, each in listed.items())
         return [tool for tool in found if tool is not None]
 
-    def _offered(self, declared: Declared, name: str, connection: Connection, beside: frozenset[str]) -> Tool | None:
+    def _offered(
+        self, declared: DeclaredTool, name: str, connection: ServerConnection, beside: frozenset[str]
+    ) -> Tool | None:
         key = (connection, name, declared.fingerprint, beside)
         if (kept := self._kept.get(key)) is not None:
             return kept
 
-        async def handle(declared: Declared, args: dict[str, Any], context: ToolContext) -> Any:
+        async def handle(declared: DeclaredTool, args: dict[str, Any], context: ToolContext) -> Any:
             given = await connection.call_tool(declared.tool.name, args, context)
-            return await results.result(given, declared, server=connection.name)
+            return await results.build_result(given, declared, server=connection.name)
 
         server, settings = connection.name, connection.settings
         try:
-            made = offered(declared, name=name, server=server, settings=settings, beside=beside, handle=handle)
+            made = create_tool(declared, name=name, server=server, settings=settings, beside=beside, handle=handle)
         # What a server declares breaks whatever it breaks; only its tool is left out.
         except Exception as exc:  # noqa: BLE001 # it becomes the warning
             own = declared.tool.name
-            self._warn(server, own, f"{_short(own)!r} of the server {server!r} is not offered: {exc}")
+            self._warn(server, own, f"{_truncate_text(own)!r} of the server {server!r} is not offered: {exc}")
             return None
         self._kept[key] = made
         return made
@@ -160,5 +164,5 @@ class Servers:
             log.warning("%s", text)
 
 
-def _short(text: str) -> str:
+def _truncate_text(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:100]}…"

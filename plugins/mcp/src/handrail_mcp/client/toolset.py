@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from handrail import Finding, Service, ServiceContext, Session, Tool
-from handrail_mcp.client.naming import PREFIX
+from handrail_mcp.client.tool_names import NAME_PREFIX
 
 if TYPE_CHECKING:
-    from handrail_mcp.client.servers import Servers
+    from handrail_mcp.client.servers import SessionServers
 
 CAPABILITY = "mcp_servers"
 
@@ -18,7 +18,7 @@ CAPABILITY = "mcp_servers"
 class ServerTools:
     """The tools of the servers in `[mcp.servers]`."""
 
-    names = (f"{PREFIX}*",)
+    names = (f"{NAME_PREFIX}*",)
 
     def __init__(self) -> None:
         # Of these, servers that the configuration no longer names are to be ended.
@@ -29,33 +29,33 @@ class ServerTools:
         if not session.settings.mcp.servers and session not in self._using:
             return ()
         self._using.add(session)
-        servers: Servers = await session.service(CAPABILITY)
+        servers: SessionServers = await session.service(CAPABILITY)
         return await servers.tools(session)
 
 
-async def _open(context: ServiceContext) -> Servers:
-    from handrail_mcp.client.servers import Servers
+async def _open_servers(context: ServiceContext) -> SessionServers:
+    from handrail_mcp.client.servers import SessionServers
 
-    return Servers(context.environment)
+    return SessionServers(context.environment)
 
 
-async def examine(session: Session) -> Sequence[Finding]:
+async def examine_servers(session: Session) -> Sequence[Finding]:
     """How it stands with each server of the configuration, once it has answered or failed to."""
     if not session.settings.mcp.servers:
         return ()
-    from handrail_mcp.client.connection import State
+    from handrail_mcp.client.connection import ConnectionState
 
-    servers: Servers = await session.service(CAPABILITY)
+    servers: SessionServers = await session.service(CAPABILITY)
     await servers.tools(session)
     await servers.settled()
     off = [name for name, settings in session.settings.mcp.servers.items() if not settings.enabled]
     found = [Finding(f"server {name}", True, "it is not enabled") for name in off]
     for each in servers.connections:
-        ready = each.state is State.READY
+        ready = each.state is ConnectionState.READY
         offers = f"{len(each.listing.tools)} tools, {len(each.listing.resources)} resources, protocol {each.protocol}"
         cure = "" if ready else f"see [mcp.servers.{each.name}] in the configuration"
         found.append(Finding(f"server {each.name}", ready, offers if ready else each.problem, cure))
     return found
 
 
-SERVICE = Service(CAPABILITY, _open, scope="session", examine=examine)
+SERVICE = Service(CAPABILITY, _open_servers, scope="session", examine=examine_servers)

@@ -14,23 +14,23 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from handrail import Downstream
-from handrail.calls.named_secrets import NAMED
+from handrail.audit.redaction import remove_credentials
 from handrail.config.settings import ServerSettings
-from handrail.records.redaction import without_credentials
-from handrail.running.programs import START_FOLDER, HostPrograms, start_place
+from handrail.pipeline.secret_refs import SECRET_REF
+from handrail.workers.host_programs import START_FOLDER, HostPrograms, resolve_start_place
 from handrail_mcp.client.bounds import BoundedMessages, is_too_large
-from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
+from handrail_mcp.client.server_process import MAX_MESSAGE, MessageStreams, run_server_program
 
 # Seconds for one step of HTTP: connecting, sending, and the first word of an answer.
 STEP_S = 30.0
 # Seconds that an open stream may be silent.
 SILENCE_S = 3_600.0
 
-Way = Callable[[], AbstractAsyncContextManager[Streams]]
+TransportFactory = Callable[[], AbstractAsyncContextManager[MessageStreams]]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ServerEnvironment:
     """What a server gets of the session that uses it."""
 
     environment: Mapping[str, str]
@@ -43,18 +43,20 @@ class Surroundings:
     secret: Callable[[str], Awaitable[str]]
 
 
-async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[str], None]) -> Sequence[Way]:
+async def list_transports(
+    settings: ServerSettings, around: ServerEnvironment, ended: Callable[[str], None]
+) -> Sequence[TransportFactory]:
     """How the server is reached, in the order to try. `ended` is told why when a program is over."""
     if settings.command:
-        own = {name: await _filled(value, around) for name, value in settings.env.items()}
-        environment = {**without_credentials(around.environment), **own}
-        words, cwd = start_place(settings.command, settings.cwd, around.cwd)
-        command = _found(words, around.programs)
-        return [lambda: program(command, environment=environment, cwd=cwd, ended=ended)]
-    headers = {name: await _filled(value, around) for name, value in settings.headers.items()}
+        own = {name: await _fill_secrets(value, around) for name, value in settings.env.items()}
+        environment = {**remove_credentials(around.environment), **own}
+        words, cwd = resolve_start_place(settings.command, settings.cwd, around.cwd)
+        command = _resolve_program(words, around.programs)
+        return [lambda: run_server_program(command, environment=environment, cwd=cwd, ended=ended)]
+    headers = {name: await _fill_secrets(value, around) for name, value in settings.headers.items()}
     url = settings.url or ""
-    http: Way = lambda: _http(url, headers)  # noqa: E731
-    sse: Way = lambda: _sse(url, headers)  # noqa: E731
+    http: TransportFactory = lambda: _connect_http(url, headers)  # noqa: E731
+    sse: TransportFactory = lambda: _sse(url, headers)  # noqa: E731
     match settings.transport:
         case "http":
             return [http]
@@ -64,7 +66,7 @@ async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[
             return [http, sse]
 
 
-def place_hint(settings: ServerSettings, folder: Path) -> str:
+def build_path_hint(settings: ServerSettings, folder: Path) -> str:
     """Return what to do about an argument that names a file of the session's folder, which a server does not find where it runs; or nothing."""
     if settings.cwd is not None:
         return ""
@@ -74,7 +76,7 @@ def place_hint(settings: ServerSettings, folder: Path) -> str:
     return f" (it runs in {START_FOLDER}: write './{missed[0]}', or name a cwd)" if missed else ""
 
 
-def _found(command: Sequence[str], programs: HostPrograms) -> Sequence[str]:
+def _resolve_program(command: Sequence[str], programs: HostPrograms) -> Sequence[str]:
     """The command with the absolute path of its program, where that is named without a folder; `Downstream` for one that is not to be had."""
     name, *arguments = command
     if "/" in name or os.sep in name:
@@ -85,46 +87,46 @@ def _found(command: Sequence[str], programs: HostPrograms) -> Sequence[str]:
     return (found, *arguments)
 
 
-async def _filled(text: str, around: Surroundings) -> str:
+async def _fill_secrets(text: str, around: ServerEnvironment) -> str:
     """The text with the values of the secrets that it names."""
-    values = {name: await around.secret(name) for name in NAMED.findall(text)}
-    return NAMED.sub(lambda found: values[found[1]], text)
+    values = {name: await around.secret(name) for name in SECRET_REF.findall(text)}
+    return SECRET_REF.sub(lambda found: values[found[1]], text)
 
 
 @asynccontextmanager
-async def _http(url: str, headers: dict[str, str]) -> AsyncGenerator[Streams, None]:
+async def _connect_http(url: str, headers: dict[str, str]) -> AsyncGenerator[MessageStreams, None]:
     async with (
-        _client(headers, httpx2.Timeout(STEP_S, read=SILENCE_S)) as client,
+        _create_http_client(headers, httpx2.Timeout(STEP_S, read=SILENCE_S)) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
         yield BoundedMessages(streams[0]), streams[1]
 
 
 @asynccontextmanager
-async def _sse(url: str, headers: dict[str, str]) -> AsyncGenerator[Streams, None]:
-    async with sse_client(url, headers, STEP_S, SILENCE_S, _client) as streams:
+async def _sse(url: str, headers: dict[str, str]) -> AsyncGenerator[MessageStreams, None]:
+    async with sse_client(url, headers, STEP_S, SILENCE_S, _create_http_client) as streams:
         yield BoundedMessages(streams[0]), streams[1]
 
 
-def _client(
+def _create_http_client(
     headers: dict[str, Any] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
     # What is packed may be a thousand times as large as what arrives.
     plain = {name: value for name, value in (headers or {}).items() if name.lower() != "accept-encoding"}
     headers = {**plain, "accept-encoding": "identity"}
-    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [_bound]})
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [_limit_response]})
 
 
-async def _bound(response: httpx2.Response) -> None:
+async def _limit_response(response: httpx2.Response) -> None:
     """Let no answer be larger than a message may be, nor be packed. A stream of events has a limit for each event."""
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise httpx2.ReadError("an answer is packed, which was not asked for", request=response.request)
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream, response.request)
+        response.stream = _LimitedStream(response.stream, response.request)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _LimitedStream(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
         self._stream = stream
         self._request = request

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any, Literal
 
-from handrail.plain import is_list, is_object
+from handrail.json_types import is_list, is_object
 
-Scope = Literal["user", "project"]
-Format = Literal["json", "toml", "yaml"]
-System = Literal["linux", "darwin", "win32"]
+ConfigScope = Literal["user", "project"]
+FileFormat = Literal["json", "toml", "yaml"]
+SystemName = Literal["linux", "darwin", "win32"]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerCommand:
     """How the server is started: an absolute program, its arguments, variables to set, and names of those that it needs from the client."""
 
     command: str
@@ -35,7 +35,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class EntryKeys:
     """What a client calls the parts of an entry."""
 
     command: str = "command"
@@ -44,7 +44,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class McpClient:
     """A client: the file of each scope, the key that its servers are under, and the form of one.
 
     `user` gives the path by system, with `{home}`, `{config}` (XDG_CONFIG_HOME), `{support}` and `{appdata}` for the folders of macOS and Windows;
@@ -55,18 +55,18 @@ class Client:
 
     name: str
     title: str
-    format: Format
+    format: FileFormat
     key: str
-    user: Mapping[System, str]
+    user: Mapping[SystemName, str]
     after: str
     moved: tuple[str, str] | None = None
     project: str | None = None
-    names: Names = Names()
+    names: EntryKeys = EntryKeys()
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     named: str | None = None
     passing: str | None = None
 
-    def entry(self, name: str, server: Server) -> dict[str, Any]:
+    def entry(self, name: str, server: ServerCommand) -> dict[str, Any]:
         """The server as this client wants it."""
         return {
             **self.fixed,
@@ -77,38 +77,38 @@ class Client:
             **({self.passing: list(server.passed)} if self.passing and server.passed else {}),
         }
 
-    def server(self, entry: Any) -> Server | None:
+    def server(self, entry: Any) -> ServerCommand | None:
         """What such an entry starts; None where it is no program of this machine."""
         if not is_object(entry):
             return None
         command, args = entry.get(self.names.command), entry.get(self.names.args, [])
         if not isinstance(command, str) or not is_list(args):
             return None
-        return Server(command, tuple(str(arg) for arg in args))
+        return ServerCommand(command, tuple(str(arg) for arg in args))
 
     @property
-    def scopes(self) -> tuple[Scope, ...]:
+    def scopes(self) -> tuple[ConfigScope, ...]:
         return ("user",) if self.project is None else ("user", "project")
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class UserMachine:
     """Whose files they are: the system, the home folder, the environment, and the folder of the project."""
 
-    system: System
+    system: SystemName
     home: Path
     environment: Mapping[str, str]
     folder: Path
 
     @classmethod
-    def here(cls, folder: Path) -> Machine:
+    def here(cls, folder: Path) -> UserMachine:
         """This one."""
-        from handrail.config.places import home_folder
+        from handrail.config.app_dirs import find_home_folder
 
-        system: System = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else "linux"
-        return cls(system, home_folder(os.environ), os.environ, folder)
+        system: SystemName = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else "linux"
+        return cls(system, find_home_folder(os.environ), os.environ, folder)
 
-    def file(self, client: Client, scope: Scope) -> Path:
+    def file(self, client: McpClient, scope: ConfigScope) -> Path:
         """Where the client keeps the servers of that scope."""
         if scope == "project":
             assert client.project is not None
@@ -127,90 +127,90 @@ class Machine:
         }
 
 
-def _everywhere(path: str) -> Mapping[System, str]:
+def _map_all_systems(path: str) -> Mapping[SystemName, str]:
     return {"linux": path, "darwin": path, "win32": path}
 
 
-def _application(path: str) -> Mapping[System, str]:
+def _electron_path(path: str) -> Mapping[SystemName, str]:
     """The folder that applications built on Electron have on each system."""
     return {"linux": f"{{config}}/{path}", "darwin": f"{{support}}/{path}", "win32": f"{{appdata}}/{path}"}
 
 
-STDIO = {"type": "stdio"}
+STDIO_TYPE = {"type": "stdio"}
 
 # The form that most clients take, for those that are not in the list.
-ANY = Client("", "the client", "json", "mcpServers", user=_everywhere(""), after="")
+GENERIC_CLIENT = McpClient("", "the client", "json", "mcpServers", user=_map_all_systems(""), after="")
 
 CLIENTS = (
-    Client(
+    McpClient(
         "claude",
         "Claude Code",
         "json",
         "mcpServers",
-        user=_everywhere("{home}/.claude.json"),
+        user=_map_all_systems("{home}/.claude.json"),
         moved=("CLAUDE_CONFIG_DIR", ".claude.json"),
         project=".mcp.json",
-        fixed=STDIO,
+        fixed=STDIO_TYPE,
         after="`claude mcp list` shows it; a running Claude Code has to be started again",
     ),
-    Client(
+    McpClient(
         "claude-desktop",
         "Claude Desktop",
         "json",
         "mcpServers",
-        user=_application("Claude/claude_desktop_config.json"),
+        user=_electron_path("Claude/claude_desktop_config.json"),
         after="quit Claude Desktop, which closing its window does not, and start it again",
     ),
-    Client(
+    McpClient(
         "gemini",
         "Gemini CLI",
         "json",
         "mcpServers",
-        user=_everywhere("{home}/.gemini/settings.json"),
+        user=_map_all_systems("{home}/.gemini/settings.json"),
         moved=("GEMINI_CLI_HOME", ".gemini/settings.json"),
         project=".gemini/settings.json",
         after="`gemini mcp list` shows it, in a folder that Gemini CLI trusts",
     ),
-    Client(
+    McpClient(
         "vscode",
         "Visual Studio Code",
         "json",
         "servers",
-        user=_application("Code/User/mcp.json"),
+        user=_electron_path("Code/User/mcp.json"),
         project=".vscode/mcp.json",
-        fixed=STDIO,
+        fixed=STDIO_TYPE,
         after="`MCP: List Servers` in the command palette shows it, and starts it",
     ),
-    Client(
+    McpClient(
         "cursor",
         "Cursor",
         "json",
         "mcpServers",
-        user=_everywhere("{home}/.cursor/mcp.json"),
+        user=_map_all_systems("{home}/.cursor/mcp.json"),
         project=".cursor/mcp.json",
-        fixed=STDIO,
+        fixed=STDIO_TYPE,
         after="Cursor's settings show it under MCP, and switch it on",
     ),
-    Client(
+    McpClient(
         "codex",
         "Codex",
         "toml",
         "mcp_servers",
-        user=_everywhere("{home}/.codex/config.toml"),
+        user=_map_all_systems("{home}/.codex/config.toml"),
         moved=("CODEX_HOME", "config.toml"),
         project=".codex/config.toml",
         passing="env_vars",
         after="`codex mcp list` shows it; a project's file counts where Codex trusts the folder",
     ),
-    Client(
+    McpClient(
         "windsurf",
         "Windsurf",
         "json",
         "mcpServers",
-        user=_everywhere("{home}/.codeium/windsurf/mcp_config.json"),
+        user=_map_all_systems("{home}/.codeium/windsurf/mcp_config.json"),
         after="press refresh under MCP in Cascade's settings",
     ),
-    Client(
+    McpClient(
         "zed",
         "Zed",
         "json",
@@ -223,7 +223,7 @@ CLIENTS = (
         project=".zed/settings.json",
         after="Zed starts it at once; the settings of its agent panel show it",
     ),
-    Client(
+    McpClient(
         "goose",
         "Goose",
         "yaml",
@@ -234,7 +234,7 @@ CLIENTS = (
             "win32": "{appdata}/Block/goose/config/config.yaml",
         },
         moved=("GOOSE_PATH_ROOT", "config/config.yaml"),
-        names=Names(command="cmd", environment="envs"),
+        names=EntryKeys(command="cmd", environment="envs"),
         fixed={"enabled": True, "type": "stdio", "description": "A computer, with a rail.", "timeout": 600},
         named="name",
         after="the next session of Goose has it",

@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, ClassVar
 
 from handrail import Frame, Plan, Size, Transform, Turn
 from handrail_vision_vlm import prompts
-from handrail_vision_vlm.backend import Vlm
-from handrail_vision_vlm.config import Coordinates, UiTarsConfig, Version, dialect
+from handrail_vision_vlm.backend import VlmBackend
+from handrail_vision_vlm.config import CoordinateKind, TarsVersion, UiTarsConfig, select_dialect
 from handrail_vision_vlm.tars import prompts as trained
-from handrail_vision_vlm.tars.planning import plan_of, said_before, told_after
+from handrail_vision_vlm.tars.action_plan import build_plan, describe_outcome, get_earlier_answer
 
 if TYPE_CHECKING:
-    from handrail_vision_vlm.chat import Message
+    from handrail_vision_vlm.chat_client import ChatMessage
 
 # 1.0, Doubao and 2 count in thousandths; 1.5 is made of Qwen2.5-VL and counts in the pixels of the picture as it resizes it.
-COUNTS: Mapping[Version, Coordinates] = {"1.0": "thousand", "1.5": "resized", "doubao": "thousand", "2": "thousand"}
-AGAIN = "That could not be carried out: {}. Answer again, with {}."
+COORDINATES_BY_VERSION: Mapping[TarsVersion, CoordinateKind] = {
+    "1.0": "thousand",
+    "1.5": "resized",
+    "doubao": "thousand",
+    "2": "thousand",
+}
+RETRY_PROMPT = "That could not be carried out: {}. Answer again, with {}."
 
 
-class UiTars(Vlm):
+class UiTarsBackend(VlmBackend):
     """ByteDance's UI-TARS, and Doubao, which is served by Volcano Engine. It finds one place for what is looked for, and it plans."""
 
     name = "ui_tars"
@@ -32,32 +37,36 @@ class UiTars(Vlm):
         """The next actions, with points in screen pixels."""
         messages, sent = await self._told(frame, instruction, history)
         on_screen = Transform(frame.screen, sent.width, sent.height)
-        counted = dialect(self._counts, self.config)
+        counted = select_dialect(self._counts, self.config)
 
         def at(x: float, y: float) -> tuple[int, int]:
             return on_screen.to_screen(*counted.point(x, y, sent))
 
-        return await self._chat.read(messages, lambda answer: plan_of(answer, at), again=self._again)
+        return await self._chat.read(messages, lambda answer: build_plan(answer, at), again=self._again)
 
     def _again(self, why: Exception) -> str:
-        return AGAIN.format(why, trained.form(self._tars.version))
+        return RETRY_PROMPT.format(why, trained.describe_answer_form(self._tars.version))
 
     def _find(self, intent: str, size: Size) -> str:
-        return trained.ground(self._tars.version, intent) if intent else prompts.find("", self._counts, size)
+        return (
+            trained.build_grounding_prompt(self._tars.version, intent)
+            if intent
+            else prompts.build_find_prompt("", self._counts, size)
+        )
 
     @property
-    def _counts(self) -> Coordinates:
-        return self.config.coordinates or COUNTS[self._tars.version]
+    def _counts(self) -> CoordinateKind:
+        return self.config.coordinates or COORDINATES_BY_VERSION[self._tars.version]
 
     @property
     def _tars(self) -> UiTarsConfig:
         assert isinstance(self.config, UiTarsConfig)
         return self.config
 
-    async def _told(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> tuple[list[Message], Size]:
+    async def _told(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> tuple[list[ChatMessage], Size]:
         """All that has happened, with the latest pictures, and the size of the last one."""
         now = await self._shown(frame)
-        task = trained.work(self._tars.version, self._tars.language, instruction)
+        task = trained.build_task_prompt(self._tars.version, self._tars.language, instruction)
         if not history:
             return [self._user(task, now)], now.size
         messages = [self._user(task)]
@@ -68,5 +77,8 @@ class UiTars(Vlm):
             shown = [now] if last else []
             if not last and number >= oldest and turn.frame is not None:
                 shown = [await self._shown(turn.frame)]
-            messages += [{"role": "assistant", "content": said_before(turn)}, self._user(told_after(turn), *shown)]
+            messages += [
+                {"role": "assistant", "content": get_earlier_answer(turn)},
+                self._user(describe_outcome(turn), *shown),
+            ]
         return messages, now.size

@@ -19,14 +19,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from handrail_vision_vlm.places import NUMBERS, Unreadable
+from handrail_vision_vlm.place_parser import NUMBERS, UnreadableAnswer
 
-LONGEST = 100_000
-MOST = 20
+MAX_ANSWER = 100_000
+MAX_ACTIONS = 20
 # Headings of what comes before the actions.
 HEADINGS = re.compile(r"^\s*(?:Thought|Reflection|Action_Summary)\s*:", re.MULTILINE)
 ACTION = re.compile(r"Action\s*:")
-NAME = re.compile(r"\s*([a-z_]+)\(\s*")
+ACTION_NAME = re.compile(r"\s*([a-z_]+)\(\s*")
 CLOSED = re.compile(r"\s*\)")
 # A text ends at a quote after which another argument or the end of the action follows.
 VALUE = re.compile(
@@ -38,14 +38,14 @@ CALLS = re.compile(r"<(?:seed:tool_call|function)\w*[=>]")
 CALL = re.compile(r"<function\w*=(\w++)>"), re.compile(r"</function\w*+>")
 OPENED = re.compile(r"<function\w*=")
 PARAMETER = re.compile(r"<parameter\w*=(\w++)>"), re.compile(r"</parameter\w*+>")
-MARK = re.compile(r"</?(?:gui_)?think\w*>")
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
+THINK_MARK = re.compile(r"</?(?:gui_)?think\w*>")
+ESCAPE_CHARS = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 PLACES = {"start_box": "start", "point": "start", "start_point": "start", "end_box": "end", "end_point": "end"}
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ModelAction:
     """One action: `verb` as the model names it, texts by name, and the places in its numbers."""
 
     verb: str
@@ -55,42 +55,42 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ParsedAnswer:
     """A whole answer."""
 
     thought: str
-    moves: tuple[Move, ...]
+    moves: tuple[ModelAction, ...]
 
 
-def read(answer: str) -> Words:
-    """The thought and the actions; `Unreadable` where there is no action, or one that is not whole."""
-    answer = answer[:LONGEST].strip()
+def parse_tars_answer(answer: str) -> ParsedAnswer:
+    """The thought and the actions; `UnreadableAnswer` where there is no action, or one that is not whole."""
+    answer = answer[:MAX_ANSWER].strip()
     calls = CALLS.search(answer)
     # After `Action:` it is a text that somebody wants typed.
     if calls is not None and not ACTION.search(answer, 0, calls.start()):
-        thought = MARK.sub("\n", answer[: calls.start()]).strip()
-        return Words(thought, tuple(_called(answer[calls.start() :])))
+        thought = THINK_MARK.sub("\n", answer[: calls.start()]).strip()
+        return ParsedAnswer(thought, tuple(_parse_calls(answer[calls.start() :])))
     headings = list(ACTION.finditer(answer))
     if not headings:
-        raise Unreadable("there is no `Action:`")
-    moves = tuple(_moves(answer[headings[-1].end() :].removesuffix("```").strip()))
+        raise UnreadableAnswer("there is no `Action:`")
+    moves = tuple(_iter_actions(answer[headings[-1].end() :].removesuffix("```").strip()))
     if not moves:
-        raise Unreadable("there is nothing after `Action:`")
-    return Words(_thought(answer[: headings[-1].start()]), moves)
+        raise UnreadableAnswer("there is nothing after `Action:`")
+    return ParsedAnswer(_extract_thought(answer[: headings[-1].start()]), moves)
 
 
-def _called(text: str) -> list[Move]:
+def _parse_calls(text: str) -> list[ModelAction]:
     """The functions that version 2 calls."""
-    calls = list(_marked(*CALL, text))
+    calls = list(_iter_marked(*CALL, text))
     if len(calls) != len(OPENED.findall(text)) or not calls:
-        raise Unreadable("a call is not whole")
+        raise UnreadableAnswer("a call is not whole")
     return [
-        _move(verb, {name: _as_it_is(value) for name, value in _marked(*PARAMETER, inside)})
-        for verb, inside in calls[:MOST]
+        _build_action(verb, {name: _trim_outer_lines(value) for name, value in _iter_marked(*PARAMETER, inside)})
+        for verb, inside in calls[:MAX_ACTIONS]
     ]
 
 
-def _marked(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+def _iter_marked(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
     """The names of what is opened and closed, and what is between. Where one is not closed, none after it is."""
     opened = opening.search(text)
     while opened is not None and (closed := closing.search(text, opened.end())) is not None:
@@ -98,44 +98,44 @@ def _marked(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> It
         opened = opening.search(text, closed.end())
 
 
-def _as_it_is(value: str) -> str:
+def _trim_outer_lines(value: str) -> str:
     """A value may stand on lines of its own; at its end a new line is asked for by `\\n`."""
     if value.startswith("\n"):
         value = value.removeprefix("\n").removesuffix("\n")
     return f"{value[:-2]}\n" if value.endswith("\\n") else value
 
 
-def _thought(before: str) -> str:
+def _extract_thought(before: str) -> str:
     # The last of several parts: a reflection comes before the summary of what is to be done.
     return HEADINGS.split(before)[-1].strip()
 
 
-def _moves(text: str) -> Iterator[Move]:
+def _iter_actions(text: str) -> Iterator[ModelAction]:
     at = 0
-    for _ in range(MOST):
-        named = NAME.match(text, at)
+    for _ in range(MAX_ACTIONS):
+        named = ACTION_NAME.match(text, at)
         if named is None:
             if text[at:].strip(" \n\t`;"):
-                raise Unreadable("what follows `Action:` is no action")
+                raise UnreadableAnswer("what follows `Action:` is no action")
             return
         at = named.end()
         args: dict[str, str] = {}
         while (value := VALUE.match(text, at)) is not None:
-            args[value[1]] = _unescaped(value[3]) if value[2] else value[4].strip()
+            args[value[1]] = _unescape_text(value[3]) if value[2] else value[4].strip()
             at = value.end()
         closed = CLOSED.match(text, at)
         if closed is None:
-            raise Unreadable(f"the action {named[1]!r} is not whole")
+            raise UnreadableAnswer(f"the action {named[1]!r} is not whole")
         at = closed.end()
-        yield _move(named[1], args)
+        yield _build_action(named[1], args)
 
 
-def _move(verb: str, args: dict[str, str]) -> Move:
-    found = {PLACES[name]: _place(args.pop(name)) for name in [*args] if name in PLACES}
-    return Move(verb, args, found.get("start"), found.get("end"))
+def _build_action(verb: str, args: dict[str, str]) -> ModelAction:
+    found = {PLACES[name]: _parse_place(args.pop(name)) for name in [*args] if name in PLACES}
+    return ModelAction(verb, args, found.get("start"), found.get("end"))
 
 
-def _place(text: str) -> tuple[float, float] | None:
+def _parse_place(text: str) -> tuple[float, float] | None:
     """The point, or the middle of the box; None for an empty one."""
     numbers = [float(number) for number in NUMBERS.findall(text)]
     match numbers:
@@ -146,8 +146,8 @@ def _place(text: str) -> tuple[float, float] | None:
         case [x1, y1, x2, y2]:
             return (x1 + x2) / 2, (y1 + y2) / 2
         case _:
-            raise Unreadable(f"{len(numbers)} numbers are no place")
+            raise UnreadableAnswer(f"{len(numbers)} numbers are no place")
 
 
-def _unescaped(text: str) -> str:
-    return ESCAPE.sub(lambda found: ESCAPES.get(found[1], found[0]), text)
+def _unescape_text(text: str) -> str:
+    return ESCAPE.sub(lambda found: ESCAPE_CHARS.get(found[1], found[0]), text)

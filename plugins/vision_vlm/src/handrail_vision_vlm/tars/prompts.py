@@ -5,30 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from handrail_vision_vlm.config import Version
+from handrail_vision_vlm.config import TarsVersion
 
-AGENT = (
+AGENT_PROMPT = (
     "You are a GUI agent. You are given a task and your action history, with screenshots. "
     "You need to perform the next action to complete the task."
 )
-BOX = "start_box='<|box_start|>(x1,y1)<|box_end|>'"
-END = "end_box='<|box_start|>(x3,y3)<|box_end|>'"
-POINT = "point='<point>x1 y1</point>'"
+START_BOX = "start_box='<|box_start|>(x1,y1)<|box_end|>'"
+END_BOX = "end_box='<|box_start|>(x3,y3)<|box_end|>'"
+POINT_ARGUMENT = "point='<point>x1 y1</point>'"
 # Version 2 is given functions, here with their texts: those of its own that a desktop can carry out
 # (https://github.com/bytedance/UI-TARS-desktop, multimodal/omni-tars/core, environments/prompt_t5.ts, Apache-2.0).
-PLACE = "The format is: <point>x y</point>"
+PLACE_FORMAT = "The format is: <point>x y</point>"
 FUNCTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "click": ("Mouse left single click action.", {"point": f"Click coordinates. {PLACE}"}),
-    "left_double": ("Mouse left double click action.", {"point": f"Click coordinates. {PLACE}"}),
-    "right_single": ("Mouse right single click action.", {"point": f"Click coordinates. {PLACE}"}),
-    "move_to": ("Mouse move action.", {"point": f"Target coordinates. {PLACE}"}),
+    "click": ("Mouse left single click action.", {"point": f"Click coordinates. {PLACE_FORMAT}"}),
+    "left_double": ("Mouse left double click action.", {"point": f"Click coordinates. {PLACE_FORMAT}"}),
+    "right_single": ("Mouse right single click action.", {"point": f"Click coordinates. {PLACE_FORMAT}"}),
+    "move_to": ("Mouse move action.", {"point": f"Target coordinates. {PLACE_FORMAT}"}),
     "drag": (
         "Mouse left button drag action.",
-        {"start_point": f"Drag start point. {PLACE}", "end_point": f"Drag end point. {PLACE}"},
+        {"start_point": f"Drag start point. {PLACE_FORMAT}", "end_point": f"Drag end point. {PLACE_FORMAT}"},
     ),
     "scroll": (
         "Scroll action.",
-        {"point": f"Scroll start position. {PLACE}", "direction": "Scroll direction: up, down, left or right."},
+        {"point": f"Scroll start position. {PLACE_FORMAT}", "direction": "Scroll direction: up, down, left or right."},
     ),
     "hotkey": ("Press hotkey.", {"key": "Hotkeys you want to press. Split keys with a space and use lowercase."}),
     "press": ("Press key.", {"key": "Key you want to press. Only one key can be pressed at one time."}),
@@ -46,7 +46,7 @@ FUNCTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {"content": "Message or information displayed to the user."},
     ),
 }
-STRUCTURE = """- To call a function, use the following structure without any suffix:
+CALL_STRUCTURE = """- To call a function, use the following structure without any suffix:
 
 <gui_think> reasoning process </gui_think>
 <seed:tool_call><function=example_function_name><parameter=example_parameter_1>value_1</parameter>\
@@ -61,30 +61,30 @@ multiple lines
 - All required parameters must be explicitly provided."""
 
 
-def form(version: Version) -> str:
+def describe_answer_form(version: TarsVersion) -> str:
     """How an answer is to be written, in a few words."""
     return "one function call" if version == "2" else "`Thought:` and one `Action:` of the action space"
 
 
-def ground(version: Version, intent: str) -> str:
+def build_grounding_prompt(version: TarsVersion, intent: str) -> str:
     """For the one place that fits."""
     if version == "2":
-        return f"{AGENT}\n\n{_functions(['click'])}\n\n## User Instruction\n{intent}"
-    return f"{AGENT}\n\n## Output Format\n\nAction: ...\n\n\n## Action Space\nclick({_at(version)})\n\n## User Instruction\n{intent}"
+        return f"{AGENT_PROMPT}\n\n{_format_functions(['click'])}\n\n## User Instruction\n{intent}"
+    return f"{AGENT_PROMPT}\n\n## Output Format\n\nAction: ...\n\n\n## Action Space\nclick({_format_place(version)})\n\n## User Instruction\n{intent}"
 
 
-def work(version: Version, language: str, instruction: str) -> str:
+def build_task_prompt(version: TarsVersion, language: str, instruction: str) -> str:
     """For the next action of a task."""
     if version == "2":
         note = f"- Use {language} in your reasoning process."
-        return f"{AGENT}\n\n{_functions(FUNCTIONS)}\n{note}\n\n## User Instruction\n{instruction}"
-    at = _at(version)
+        return f"{AGENT_PROMPT}\n\n{_format_functions(FUNCTIONS)}\n{note}\n\n## User Instruction\n{instruction}"
+    at = _format_place(version)
     drag = (
         "start_point='<point>x1 y1</point>', end_point='<point>x2 y2</point>'"
         if version == "doubao"
-        else f"{BOX}, {END}"
+        else f"{START_BOX}, {END_BOX}"
     )
-    return f"""{AGENT}
+    return f"""{AGENT_PROMPT}
 
 ## Output Format
 ```
@@ -115,16 +115,16 @@ call_user() # Submit the task and call the user when the task is unsolvable, or 
 """
 
 
-def _at(version: Version) -> str:
-    return POINT if version == "doubao" else BOX
+def _format_place(version: TarsVersion) -> str:
+    return POINT_ARGUMENT if version == "doubao" else START_BOX
 
 
-def _functions(names: Iterable[str]) -> str:
-    declared = "\n".join(json.dumps(_declared(name, *FUNCTIONS[name])) for name in names)
-    return f"## Function Definition\n\n- You have access to the following functions:\n{declared}\n\n{STRUCTURE}"
+def _format_functions(names: Iterable[str]) -> str:
+    declared = "\n".join(json.dumps(_declare_function(name, *FUNCTIONS[name])) for name in names)
+    return f"## Function Definition\n\n- You have access to the following functions:\n{declared}\n\n{CALL_STRUCTURE}"
 
 
-def _declared(name: str, what: str, parameters: Mapping[str, str]) -> Mapping[str, object]:
+def _declare_function(name: str, what: str, parameters: Mapping[str, str]) -> Mapping[str, object]:
     properties = {each: {"type": "string", "description": told} for each, told in parameters.items()}
     schema = {"type": "object", "properties": properties, "required": list(parameters)}
     return {"type": "function", "name": name, "parameters": schema, "description": what}

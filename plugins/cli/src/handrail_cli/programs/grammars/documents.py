@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handrail_cli.programs.taking import Taking, role_of
+from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
 
 CODER = re.compile(
     r"(?i)(@|msl:|mvg:|ephemeral:|text:|label:@|caption:@|https?:|ftp:|url:|epi:|eps:|ps:|pdf:|delegate|video:|x:|inline:|show:|win:|print:|scan:).*|.*[|].*"
 )
 
 
-def less(taking: Taking) -> None:
+def check_less(taking: ArgumentMatch) -> None:
     """`+command` types a key in it."""
     taking.named = [one for one in taking.named if not (taking.words[one.word_index].text or "").startswith("+")]
     for at in taking.operands:
@@ -22,24 +22,24 @@ def less(taking: Taking) -> None:
             taking.doubt(at)
 
 
-def man(taking: Taking) -> None:
+def check_man(taking: ArgumentMatch) -> None:
     """A page is a name; a path would be a file."""
     for at in taking.operands:
         text = taking.words[at].text
         if text is not None and "/" in text:
-            role_of(taking, "read", at)
+            note_role(taking, "read", at)
     if taking.given("-l", "--local-file"):
         for at in taking.operands:
-            role_of(taking, "read", at)
+            note_role(taking, "read", at)
 
 
-def exiftool(taking: Taking) -> None:
+def check_exiftool(taking: ArgumentMatch) -> None:
     """Without `-TAG=value` it shows."""
     if taking.unknown is None and not taking.reasons:
         taking.kind = "reads"
 
 
-def magick(taking: Taking) -> None:
+def check_magick(taking: ArgumentMatch) -> None:
     """`convert IN… OPTIONS OUT`: coders in names may read other files or run programs."""
     words = taking.words
     for at, word in enumerate(words[1:], 1):
@@ -57,9 +57,9 @@ def magick(taking: Taking) -> None:
             taking.doubt(at)
     files = [at for at in range(1, len(words)) if re.search(r"\.\w{2,5}$", words[at].text or "")]
     for at in files[:-1]:
-        role_of(taking, "write" if taking.path == "mogrify" else "read", at)
+        note_role(taking, "write" if taking.path == "mogrify" else "read", at)
     if files:
-        role_of(taking, "write", files[-1])
+        note_role(taking, "write", files[-1])
 
 
 PICTURE_OPTIONS = re.compile(
@@ -70,7 +70,7 @@ PICTURE_OPTIONS = re.compile(
 )
 
 
-def ffmpeg(taking: Taking) -> None:
+def check_ffmpeg(taking: ArgumentMatch) -> None:
     """`ffmpeg -i IN OPTIONS OUT`: plain files only; filters and protocols may read, send and listen."""
     words = taking.words
     taking.unknown = None
@@ -83,7 +83,7 @@ def ffmpeg(taking: Taking) -> None:
         ):
             taking.doubt(at)
         elif text == "-i" and at + 1 < len(words):
-            role_of(taking, "read", at + 1)
+            note_role(taking, "read", at + 1)
             at += 1
         elif text.startswith("-") and len(text) > 1:
             if re.fullmatch(
@@ -104,11 +104,11 @@ def ffmpeg(taking: Taking) -> None:
             else:
                 taking.doubt(at)
         else:
-            role_of(taking, "write", at)
+            note_role(taking, "write", at)
         at += 1
 
 
-def ffprobe(taking: Taking) -> None:
+def check_ffprobe(taking: ArgumentMatch) -> None:
     """`concat:…`, `tcp:…` and the like are no files."""
     for one in list(taking.named):
         text = one.value if one.value is not None else taking.words[one.word_index].text
@@ -129,7 +129,7 @@ CONVERTERS_HARMLESS = re.compile(
 )
 
 
-def converter(taking: Taking, start: int) -> None:
+def take_converter(taking: ArgumentMatch, start: int) -> None:
     """Files in, files out, in the plainest forms; each has options that do more."""
     words = taking.words
     name = taking.path
@@ -149,9 +149,9 @@ def converter(taking: Taking, start: int) -> None:
             taking.doubt(at)
         elif text in CONVERTERS_WRITE and at + 1 < len(words):
             at += 1
-            role_of(taking, "write", at)
+            note_role(taking, "write", at)
         elif re.match(r"-o[\w./]|--output=|--outfile=", text):
-            role_of(taking, "write", at, re.sub(r"^--\w+=|^-o", "", text))
+            note_role(taking, "write", at, re.sub(r"^--\w+=|^-o", "", text))
         elif CONVERTERS_VALUED.fullmatch(text) and at + 1 < len(words):
             at += 1
         elif CONVERTERS_HARMLESS.fullmatch(text):
@@ -164,10 +164,10 @@ def converter(taking: Taking, start: int) -> None:
     single = name in ("jpegoptim", "optipng", "svgo")
     for number, at in enumerate(files):
         last = number == len(files) - 1 and number > 0 and name not in ("pandoc", "dot", "neato", "fdp")
-        role_of(taking, "write" if single or last else "read", at)
+        note_role(taking, "write" if single or last else "read", at)
 
 
-def calculator(taking: Taking) -> None:
+def check_calculator(taking: ArgumentMatch) -> None:
     """In dc, `!` runs a command; files for it, and its standard input, may hold one."""
     for option, at, value in taking.options:
         text = value if value is not None else taking.words[at].text
@@ -189,7 +189,7 @@ ACTING = re.compile(
 FORMULA = re.compile(r"[\w\s+*/^%().,;:°€$<>=!&|~\[\]{}-]*")
 
 
-def check_arithmetic(taking: Taking) -> None:
+def check_arithmetic(taking: ArgumentMatch) -> None:
     """A formula of numbers, units and functions that compute."""
     for at in taking.operands:
         text = taking.words[at].text
@@ -199,21 +199,21 @@ def check_arithmetic(taking: Taking) -> None:
         taking.unread(0)
 
 
-def check_perl_pages(taking: Taking) -> None:
+def check_perl_pages(taking: ArgumentMatch) -> None:
     """A page is a name, or a file where there is one of that name."""
     for at in taking.operands:
-        role_of(taking, "read" if "/" in (taking.words[at].text or "/") else "revision", at)
+        note_role(taking, "read" if "/" in (taking.words[at].text or "/") else "revision", at)
 
 
-def check_package_files(taking: Taking) -> None:
+def check_package_files(taking: ArgumentMatch) -> None:
     """A package is a name, or a file that describes it."""
     for at in taking.operands:
         text = taking.words[at].text or "/"
         if "/" in text or text.endswith(".pc"):
-            role_of(taking, "read", at)
+            note_role(taking, "read", at)
 
 
-def versions(taking: Taking, start: int) -> None:
+def take_version_control(taking: ArgumentMatch, start: int) -> None:
     """`svn status`, `hg log` and the like look."""
     words = taking.words
     texts = [word.text for word in words[start:]]
@@ -232,7 +232,7 @@ def versions(taking: Taking, start: int) -> None:
             taking.kind = "reads"
             taking.reasons.clear()
             taking.needs |= {"repository", "loads_project"}
-            if _asks_server(taking.path, [text for text in texts if text is not None]):
+            if _is_server_query(taking.path, [text for text in texts if text is not None]):
                 taking.needs.add("network")
             return
         taking.doubt(start)
@@ -249,7 +249,7 @@ def versions(taking: Taking, start: int) -> None:
             taking.doubt(start)
 
 
-def _asks_server(program: str, texts: Sequence[str]) -> bool:
+def _is_server_query(program: str, texts: Sequence[str]) -> bool:
     """True where the history is kept by a server, or one is named."""
     if any("://" in text for text in texts) or texts[0] in ("outgoing", "incoming") or program in ("p4", "cvs"):
         return True

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from handrail_cli.programs.taking import Taking, role_of
-from handrail_cli.programs.values import Role
+from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.values import OperandRole
 
-LOOKS = re.compile(
+LOOKING_VERB = re.compile(
     r"(describe|list|get|show|ls|status|info|view|head|search|lookup|version|help|whoami|check|inspect|tail|logs?|diff|validate|lint|outputs|ps|regions|history|read|dump|snapshots|stats|find)(-[a-z0-9-]+)?"
 )
-CHANGES = re.compile(
+CHANGING_VERB = re.compile(
     r"(delete|destroy|remove|rm|apply|create|update|put|terminate|stop|start|reboot|run|deploy|set|push|publish|sync|cp|mv|modify|attach|detach|revoke|authorize|disable|enable|reset|purge|drop|scale|restore|rollback|invoke|send|import|export|upload|exec|ssh|prune|forget|unlock|init|backup|login|logout|up|down|edit|add|resize|release|rename|promote|migrate|clone|fork|merge|close|reopen|comment|transfer|archive|lock|cancel|rerun|secret|ssm|sts|console|connect|proxy|tunnel|config)(-[a-z0-9-]+)?"
 )
-SECRET = re.compile(
+SECRET_NAME = re.compile(
     r"(?i).*(secret|credential|password|token|access-key|ssh-key|keypair|login-profile|session-token|decrypt|kms|parameter|env(ironment)?s?$|config:get|config$|vars?$|auth).*"
 )
 GH_LOOKS = re.compile(
@@ -26,16 +26,16 @@ GH_LOOKS = re.compile(
 TAKES_FILE = re.compile(r"--([\w-]+-)?files?(=|$)|--cli-input-yaml\b|(.*=)?fileb?://", re.DOTALL)
 
 
-def container_run(taking: Taking) -> None:
+def check_container_run(taking: ArgumentMatch) -> None:
     """What of this machine the container is given: folders, and the whole when it is all."""
     for option, at, value in taking.options:
         text = value if value is not None else taking.words[at].text
         if option.name in ("-v", "--volume"):
-            _mount(taking, at, (text or "").split(":")[0], text)
+            _note_mount(taking, at, (text or "").split(":")[0], text)
         elif option.name == "--mount":
             source = re.search(r"(?:^|,)(?:source|src)=([^,]+)", text or "")
             if text is None or (source is not None and "type=volume" not in text):
-                _mount(taking, at, source[1] if source is not None else "", text)
+                _note_mount(taking, at, source[1] if source is not None else "", text)
         elif option.name in ("--network", "--net", "--userns") and (
             text is None or text == "host" or text.startswith("container:")
         ):
@@ -43,7 +43,7 @@ def container_run(taking: Taking) -> None:
     taking.needs.add("network")
 
 
-def _mount(taking: Taking, at: int, source: str, text: str | None) -> None:
+def _note_mount(taking: ArgumentMatch, at: int, source: str, text: str | None) -> None:
     if text is None:
         taking.doubt(at)
     elif re.match(r"[/.~]", source):
@@ -53,7 +53,7 @@ def _mount(taking: Taking, at: int, source: str, text: str | None) -> None:
             taking.worsen("dangerous", code="privilege", why=f"the container gets {source!r} of this machine", at=at)
 
 
-def container_text(taking: Taking) -> None:
+def check_container_files(taking: ArgumentMatch) -> None:
     """`build` reads its folder; `cp` copies to or from here."""
     name = taking.path.rpartition(" ")[2]
     for number, at in enumerate(taking.operands):
@@ -61,9 +61,9 @@ def container_text(taking: Taking) -> None:
         if text is None:
             taking.doubt(at)
         elif name == "build" and not re.match(r"https?:|git@|-", text):
-            role_of(taking, "read", at)
+            note_role(taking, "read", at)
         elif name == "cp" and ":" not in text and text != "-":
-            role_of(taking, "dest" if number == len(taking.operands) - 1 else "read", at)
+            note_role(taking, "dest" if number == len(taking.operands) - 1 else "read", at)
 
 
 # What of a container a template shows besides its variables: whole parts hold them.
@@ -72,7 +72,7 @@ SHOWS_VARIABLES = re.compile(
 )
 
 
-def check_inspected(taking: Taking) -> None:
+def check_inspection(taking: ArgumentMatch) -> None:
     """The description of a container holds its variables, unless a template picks something else."""
     template = taking.value("-f", "--format")
     if template is None or "{{" not in template or SHOWS_VARIABLES.search(template):
@@ -84,20 +84,20 @@ def check_inspected(taking: Taking) -> None:
         )
 
 
-def compose(taking: Taking) -> None:
+def check_compose(taking: ArgumentMatch) -> None:
     """`down` and `rm` take away what can be made again; what they take is named by options."""
     if taking.path.endswith((" rm", " push", " publish", " kill")):
         taking.worsen("dangerous", code="destructive", why=f"{taking.path} deletes or publishes", at=0)
 
 
-def kubectl(taking: Taking) -> None:
+def check_kubectl(taking: ArgumentMatch) -> None:
     """Secrets are not shown."""
     for at in taking.operands:
         if re.search(r"(?i)(^|,|/)secrets?(\.|$|,|/)", taking.words[at].text or "secret"):
             taking.worsen("dangerous", code="secret", why="it shows secrets of the cluster", at=at)
 
 
-def cloud(taking: Taking, start: int) -> None:
+def take_cloud(taking: ArgumentMatch, start: int) -> None:
     """The verb tells: one that looks reads, one that changes is dangerous, any other is unknown."""
     words = taking.words
     texts: list[str] = []
@@ -120,14 +120,14 @@ def cloud(taking: Taking, start: int) -> None:
         re.fullmatch(r"-v|--version|version|help|--help", words[start].text or "x" if start < len(words) else "--help")
         or "help" in texts[:3]
     ):
-        _reads(taking)
+        _make_read_only(taking)
     elif verbs == ["sts", "get-caller-identity"]:
-        _reads(taking)
+        _make_read_only(taking)
         taking.needs.add("network")
-    elif any(CHANGES.fullmatch(verb) for verb in verbs) or any(SECRET.fullmatch(verb) for verb in verbs):
+    elif any(CHANGING_VERB.fullmatch(verb) for verb in verbs) or any(SECRET_NAME.fullmatch(verb) for verb in verbs):
         return
-    elif any(LOOKS.fullmatch(verb.rpartition(":")[2]) for verb in verbs):
-        _reads(taking)
+    elif any(LOOKING_VERB.fullmatch(verb.rpartition(":")[2]) for verb in verbs):
+        _make_read_only(taking)
         taking.needs.add("network")
         if not texts or re.match(r"(restic|borg|ansible|salt|knife|puppet)", taking.path):
             taking.doubt(start)
@@ -135,7 +135,7 @@ def cloud(taking: Taking, start: int) -> None:
         taking.doubt(min(start, len(words) - 1))
 
 
-def _reads(taking: Taking) -> None:
+def _make_read_only(taking: ArgumentMatch) -> None:
     taking.kind = "reads"
     taking.reasons.clear()
 
@@ -152,12 +152,12 @@ GH_ORDINARY = frozenset((
 
 
 # Files that these take words from, or put what they fetch into.
-GH_FILES: Mapping[str, Role] = {
+GH_FILES: Mapping[str, OperandRole] = {
     "-F": "read", "--body-file": "read", "--recover": "read", "-D": "dest", "--dir": "dest", "-O": "write", "--output": "write",
 }  # fmt: skip
 
 
-def gh(taking: Taking, start: int) -> None:
+def take_gh(taking: ArgumentMatch, start: int) -> None:
     """`gh THING VERB`: list, view, status, diff and checks look; `gh api` does with GET."""
     words = taking.words
     texts = [word.text for word in words[start:]]
@@ -183,12 +183,12 @@ def gh(taking: Taking, start: int) -> None:
         return
     if " ".join(bare[:2]) in GH_ORDINARY:
         taking.worsen("effect")
-        _gh_files(taking, start)
+        _note_gh_files(taking, start)
         return
     taking.worsen("dangerous", code="remote", why="it changes what is on GitHub", at=start)
 
 
-def _gh_files(taking: Taking, start: int) -> None:
+def _note_gh_files(taking: ArgumentMatch, start: int) -> None:
     """Note the files that options of `gh` name; what is behind `--` are options of git."""
     for at in range(start, len(taking.words)):
         text = taking.words[at].text or ""
@@ -196,20 +196,20 @@ def _gh_files(taking: Taking, start: int) -> None:
         if text == "--":
             taking.doubt(at)
         elif name in GH_FILES and equals:
-            role_of(taking, GH_FILES[name], at, value)
+            note_role(taking, GH_FILES[name], at, value)
         elif text in GH_FILES and at + 1 < len(taking.words):
-            role_of(taking, GH_FILES[text], at + 1)
+            note_role(taking, GH_FILES[text], at + 1)
         elif not text.startswith("--") and text[:2] in GH_FILES:
-            role_of(taking, GH_FILES[text[:2]], at, text[2:])
+            note_role(taking, GH_FILES[text[:2]], at, text[2:])
 
 
-def sql(taking: Taking) -> None:
+def check_sql_client(taking: ArgumentMatch) -> None:
     """With nothing but queries that look, it reads what the person has set up."""
     if taking.fed is not None and not taking.inner:
-        role_of(taking, "code/psql" if taking.path == "psql" else "code/mysql", 0, taking.fed)
+        note_role(taking, "code/psql" if taking.path == "psql" else "code/mysql", 0, taking.fed)
     codes = [one for one in taking.inner if one.language in ("psql", "mysql")]
     if taking.given("-l", "--list") and not taking.reasons[1:] and not codes:
-        _reads(taking)
+        _make_read_only(taking)
     elif codes and taking.unknown is None and not taking.reasons[1:] and not taking.given("-f", "--file"):
         taking.reasons.clear()
         taking.kind = "effect" if any(one.role in ("write", "append") for one in taking.named) else "reads"
@@ -221,17 +221,17 @@ def sql(taking: Taking) -> None:
             taking.doubt(at)
 
 
-def sqlite(taking: Taking) -> None:
+def check_sqlite(taking: ArgumentMatch) -> None:
     """`sqlite3 FILE [SQL]`: a file of the project with queries that look."""
     if not taking.operands:
         return
-    role_of(taking, "read", taking.operands[0])
+    note_role(taking, "read", taking.operands[0])
     for at in taking.operands[1:]:
-        role_of(taking, "code/sqlite", at)
+        note_role(taking, "code/sqlite", at)
     if taking.fed is not None and len(taking.operands) == 1:
-        role_of(taking, "code/sqlite", 0, taking.fed)
+        note_role(taking, "code/sqlite", 0, taking.fed)
     if len(taking.inner) and taking.unknown is None and not taking.reasons[1:]:
-        _reads(taking)
+        _make_read_only(taking)
     elif (
         len(taking.inner)
         and taking.unknown is None
@@ -245,16 +245,16 @@ def sqlite(taking: Taking) -> None:
             taking.name("write", taking.operands[0])
 
 
-def redis(taking: Taking) -> None:
+def check_redis(taking: ArgumentMatch) -> None:
     """The first operand is the command."""
     if taking.operands and taking.unknown is None:
         taking.inner.clear()
-        role_of(taking, "code/redis", taking.operands[0])
+        note_role(taking, "code/redis", taking.operands[0])
         if not taking.reasons[1:]:
-            _reads(taking)
+            _make_read_only(taking)
 
 
-def multiplexer(taking: Taking, start: int) -> None:
+def take_multiplexer(taking: ArgumentMatch, start: int) -> None:
     """`tmux ls` looks; everything else runs shells."""
     texts = [word.text for word in taking.words[start:]]
     if (
@@ -277,5 +277,5 @@ def multiplexer(taking: Taking, start: int) -> None:
         )
         and all(text is not None and not re.search(r"[#;]\(?", text) for text in texts)
     ):
-        _reads(taking)
+        _make_read_only(taking)
         taking.needs.add("inspects")

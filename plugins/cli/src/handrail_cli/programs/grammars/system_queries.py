@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from handrail.records.redaction import is_secret_name
-from handrail_cli.programs.taking import Taking, role_of
+from handrail.audit.redaction import is_secret_name
+from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
 
 LSOF_PLAIN = frozenset("abhlnNOPRtUvVwXEQC?")
 LSOF_VALUED = frozenset("cdpu")
@@ -63,16 +63,16 @@ OBJECT_QUERIES = {
 }
 
 
-def take_lsof(taking: Taking, start: int) -> None:
+def take_lsof(taking: ArgumentMatch, start: int) -> None:
     """Take `lsof [OPTIONS] [NAME…]`. `+D FOLDER` goes through a folder, and `-k`, `-m`, `-D` name files of other kinds."""
     given: set[str] = set()
-    _lsof_words(taking, start, given)
+    _take_lsof_words(taking, start, given)
     picks = any(named.role == "list" for named in taking.named) or not given.isdisjoint(("U", LSOF_FEW))
     if given.isdisjoint(LSOF_NUMERIC) and not (picks and given.isdisjoint(LSOF_CONNECTIONS)):
         taking.needs.add("network")
 
 
-def _lsof_words(taking: Taking, at: int, given: set[str]) -> None:
+def _take_lsof_words(taking: ArgumentMatch, at: int, given: set[str]) -> None:
     """Take the words from `at` on, and collect the letters of options in `given`."""
     words = taking.words
     while at < len(words):
@@ -81,34 +81,34 @@ def _lsof_words(taking: Taking, at: int, given: set[str]) -> None:
             taking.doubt(at)
         elif text == "--":
             for n in range(at + 1, len(words)):
-                role_of(taking, "list", n)
+                note_role(taking, "list", n)
             return
         elif text[:2] in ("+D", "+d"):
-            at = _below_folder(taking, at)
+            at = _take_folder_option(taking, at)
         elif text.startswith("+") and len(text) > 1:
             if not re.fullmatch(r"\+(c\d+|L\d*|M|f[cfgGn]*)", text):
                 taking.doubt(at)
         elif text.startswith("-") and len(text) > 1:
-            at = _lsof_letters(taking, at, text, given)
+            at = _take_lsof_letters(taking, at, text, given)
         else:
-            role_of(taking, "list", at)
+            note_role(taking, "list", at)
         at += 1
 
 
-def _below_folder(taking: Taking, at: int) -> int:
+def _take_folder_option(taking: ArgumentMatch, at: int) -> int:
     taking.needs.add("reads_list")
     text = taking.words[at].text or ""
     if len(text) > 2:
-        role_of(taking, "list", at, text[2:])
+        note_role(taking, "list", at, text[2:])
         return at
     if at + 1 >= len(taking.words):
         taking.doubt(at)
         return at
-    role_of(taking, "list", at + 1)
+    note_role(taking, "list", at + 1)
     return at + 1
 
 
-def _lsof_letters(taking: Taking, at: int, text: str, given: set[str]) -> int:
+def _take_lsof_letters(taking: ArgumentMatch, at: int, text: str, given: set[str]) -> int:
     """Take a cluster of letters, which are added to `given`; returns the number of the last word that belongs to it."""
     words = taking.words
     for offset, letter in enumerate(text[1:], 1):
@@ -120,13 +120,13 @@ def _lsof_letters(taking: Taking, at: int, text: str, given: set[str]) -> int:
             taking.doubt(at)
             return at
         if text[offset + 1 :]:
-            _asks_for_host(taking, letter, text[offset + 1 :], given)
+            _note_host_lookup(taking, letter, text[offset + 1 :], given)
             return at
         behind = words[at + 1] if at + 1 < len(words) else None
         if letter in LSOF_OPTIONAL and (behind is None or (behind.text or "").startswith(("-", "+"))):
             given.add(letter)
             return at
-        _asks_for_host(taking, letter, behind.text if behind is not None else None, given)
+        _note_host_lookup(taking, letter, behind.text if behind is not None else None, given)
         if behind is None or behind.text is None or behind.glob:
             taking.doubt(min(at + 1, len(words) - 1))
         return min(at + 1, len(words) - 1)
@@ -146,7 +146,7 @@ def _is_numeric(text: str) -> bool:
     return True
 
 
-def _asks_for_host(taking: Taking, letter: str, value: str | None, given: set[str]) -> None:
+def _note_host_lookup(taking: ArgumentMatch, letter: str, value: str | None, given: set[str]) -> None:
     """Note that a value of `-i` (`tcp@host:port`) has a host looked up, or, in `given`, that it leaves open which connections are shown."""
     _, named, place = (value or "").partition("@")
     if letter == "i" and named and not _is_numeric(place):
@@ -155,7 +155,7 @@ def _asks_for_host(taking: Taking, letter: str, value: str | None, given: set[st
         given.add(LSOF_FEW if named or ":" in (value or "") else letter)
 
 
-def check_socket_filter(taking: Taking) -> None:
+def check_socket_filter(taking: ArgumentMatch) -> None:
     """Note that a filter of `ss` has a host looked up: any word in it that is neither its own nor an address of numbers."""
     before = ""
     for at in taking.operands:
@@ -166,13 +166,13 @@ def check_socket_filter(taking: Taking) -> None:
             before = token or before
 
 
-def check_names_hosts(taking: Taking) -> None:
+def check_host_names(taking: ArgumentMatch) -> None:
     """Note that the names of hosts are looked up, unless an option says that their addresses are shown."""
     if not any(NUMERIC.fullmatch(word.text or "") for word in taking.words[1:]):
         taking.needs.add("network")
 
 
-def take_fuser(taking: Taking, start: int) -> None:
+def take_fuser(taking: ArgumentMatch, start: int) -> None:
     """Take `fuser [OPTIONS] NAME…`, where `80/tcp`, and any name behind `-n tcp`, is no file. `80,host/tcp` has a host looked up."""
     words = taking.words
     at = start
@@ -199,21 +199,21 @@ def take_fuser(taking: Taking, start: int) -> None:
             if not PORT.fullmatch(text.rpartition("/")[0] or text):
                 taking.needs.add("network")
         else:
-            role_of(taking, "list", at)
+            note_role(taking, "list", at)
         at += 1
 
 
-def take_addresses(taking: Taking, start: int) -> None:
+def take_addresses(taking: ArgumentMatch, start: int) -> None:
     """Take the words of `ifconfig`, `arp`, `tc` and their like: without words, or with some that show, they show."""
     texts = [word.text or "?" for word in taking.words[start:]]
     if taking.path in ("arp", "route"):
-        check_names_hosts(taking)
-    if all(re.fullmatch(r"-[vV]|--(version|help)", text) for text in texts) or _shows_network(taking.path, texts):
+        check_host_names(taking)
+    if all(re.fullmatch(r"-[vV]|--(version|help)", text) for text in texts) or _is_network_query(taking.path, texts):
         return
     taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the network", at=0)
 
 
-def _shows_network(program: str, texts: list[str]) -> bool:
+def _is_network_query(program: str, texts: list[str]) -> bool:
     if (options := DEVICE_QUERIES.get(program)) is not None:
         devices = [text for text in texts if not options.fullmatch(text)]
         return len(devices) <= 1 and all(re.fullmatch(r"[a-z][\w.@:-]*", text) for text in devices)
@@ -233,7 +233,7 @@ def _shows_network(program: str, texts: list[str]) -> bool:
     )
 
 
-def take_ip(taking: Taking, start: int) -> None:
+def take_ip(taking: ArgumentMatch, start: int) -> None:
     """Take `ip [OPTIONS] OBJECT [show|list|get] …`."""
     texts = [word.text for word in taking.words[start:]]
     while texts and texts[0] is not None and texts[0].startswith("-"):
@@ -255,7 +255,7 @@ def take_ip(taking: Taking, start: int) -> None:
     taking.worsen("dangerous", code="system_change", why="ip changes the network", at=0)
 
 
-def check_sysctl(taking: Taking) -> None:
+def check_sysctl(taking: ArgumentMatch) -> None:
     """NAME=VALUE sets, and `../` in a name leads to other files."""
     for at in taking.operands:
         text = taking.words[at].text or "="
@@ -265,15 +265,17 @@ def check_sysctl(taking: Taking) -> None:
             taking.worsen("dangerous", code="secret", why=f"{text!r} is a file and no setting of the kernel", at=at)
 
 
-def check_log_fields(taking: Taking) -> None:
+def check_log_fields(taking: ArgumentMatch) -> None:
     """An entry of the log holds the variables of a program that crashed: whole entries, and such fields, are asked about."""
-    fields = [name for value in _option_values(taking, "--output-fields") for name in value.split(",") if name.strip()]
-    whole = not fields and not all(map(LOG_FORMATS.fullmatch, _option_values(taking, "-o", "--output")))
-    if whole or any(map(_is_secret_field, (*fields, *_option_values(taking, "-F", "--field")))):
+    fields = [
+        name for value in _list_option_values(taking, "--output-fields") for name in value.split(",") if name.strip()
+    ]
+    whole = not fields and not all(map(LOG_FORMATS.fullmatch, _list_option_values(taking, "-o", "--output")))
+    if whole or any(map(_is_secret_field, (*fields, *_list_option_values(taking, "-F", "--field")))):
         taking.worsen("dangerous", code="secret", why="it shows variables of programs, which may be credentials")
 
 
-def _option_values(taking: Taking, *names: str) -> list[str]:
+def _list_option_values(taking: ArgumentMatch, *names: str) -> list[str]:
     """The values of an option as often as it was given; for one that is not certain, `UNKNOWN_FIELD`."""
     given = ((at, value) for option, at, value in (*taking.before, *taking.options) if option.name in names)
     texts = (value if value is not None else taking.words[at].text for at, value in given)
@@ -285,42 +287,42 @@ def _is_secret_field(name: str) -> bool:
     return field in (CORE_FIELD, UNKNOWN_FIELD) or "ENVIRON" in field or is_secret_name(name)
 
 
-def check_log_matches(taking: Taking) -> None:
+def check_log_matches(taking: ArgumentMatch) -> None:
     """FIELD=VALUE, or the path of a program or device."""
     check_log_fields(taking)
     for at in taking.operands:
         if "/" in (taking.words[at].text or "/").partition("=")[0]:
-            role_of(taking, "list", at)
+            note_role(taking, "list", at)
 
 
-def check_module_files(taking: Taking) -> None:
+def check_module_files(taking: ArgumentMatch) -> None:
     """A module is a name, or a file where it is written like one."""
     for at in taking.operands:
         text = taking.words[at].text or "/"
         if "/" in text or ".ko" in text:
-            role_of(taking, "read", at)
+            note_role(taking, "read", at)
 
 
-def check_login_file(taking: Taking) -> None:
+def check_login_file(taking: ArgumentMatch) -> None:
     """A single word is a file; two say `am i`."""
     if len(taking.operands) == 1:
-        role_of(taking, "read", taking.operands[0])
+        note_role(taking, "read", taking.operands[0])
 
 
-def check_device_names(taking: Taking) -> None:
+def check_device_names(taking: ArgumentMatch) -> None:
     """Devices and numbers; `+f FOLDER` of iostat has it read another folder."""
     for at in taking.operands:
         if (taking.words[at].text or "+").startswith("+"):
             taking.doubt(at)
 
 
-def check_asks_only(taking: Taking) -> None:
+def check_query_only(taking: ArgumentMatch) -> None:
     """Without a word it shows a setting, with one it sets it."""
     if taking.operands:
         taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the system", at=taking.operands[0])
 
 
-def check_nmcli(taking: Taking) -> None:
+def check_nmcli(taking: ArgumentMatch) -> None:
     """`wifi` and `hostname` change the network with any word but `list`; passwords are shown by `--show-secrets`, which is not listed."""
     verb = taking.path.rpartition(" ")[2]
     texts = [taking.words[at].text for at in taking.operands]

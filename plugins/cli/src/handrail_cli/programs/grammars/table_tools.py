@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from handrail_cli.programs.taking import Taking, role_of
+from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
 
 MLR_FORMATS = r"csv|tsv|json|jsonl|nidx|xtab|pprint|dkvp|markdown|md|usv|asv|csvlite|tsvlite|yaml"
 MLR_PLAIN = re.compile(
@@ -89,27 +89,27 @@ MLR_VERBS: Mapping[str, Sequence[str]] = {
 FX_PATH = re.compile(r"[\w./~*\[\]\"-]+|\?")
 
 
-def take_mlr(taking: Taking, start: int) -> None:
+def take_mlr(taking: ArgumentMatch, start: int) -> None:
     """Take `mlr [FLAGS] VERB [OPTIONS] [then VERB …] [FILE…]`."""
     words = taking.words
-    at, in_place = _mlr_flags(taking, start)
+    at, in_place = _take_mlr_flags(taking, start)
     while taking.unknown is None and at < len(words):
-        at = _mlr_verb(taking, at)
+        at = _take_mlr_verb(taking, at)
         if at >= len(words) or words[at].text != "then":
             break
         at += 1
     for n in range(at, len(words)):
-        role_of(taking, "write" if in_place else "read", n)
+        note_role(taking, "write" if in_place else "read", n)
 
 
-def _mlr_flags(taking: Taking, at: int) -> tuple[int, bool]:
+def _take_mlr_flags(taking: ArgumentMatch, at: int) -> tuple[int, bool]:
     """Take the flags; returns where the verb stands, and whether files are changed in place."""
     words = taking.words
     in_place = False
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
         if text == "--from" and at + 1 < len(words):
             at += 1
-            role_of(taking, "read", at)
+            note_role(taking, "read", at)
         elif text.startswith("--prepipe"):
             taking.worsen("dangerous", code="runs_program", why=f"{text} of mlr runs a program", at=at)
             at += 1
@@ -122,7 +122,7 @@ def _mlr_flags(taking: Taking, at: int) -> tuple[int, bool]:
     return at, in_place
 
 
-def _mlr_verb(taking: Taking, at: int) -> int:
+def _take_mlr_verb(taking: ArgumentMatch, at: int) -> int:
     """Take a verb with its options and words; returns where it ends."""
     words = taking.words
     verb = words[at].text or "?"
@@ -135,7 +135,7 @@ def _mlr_verb(taking: Taking, at: int) -> int:
         if f"{text}:" in listed and at + 1 < len(words):
             at += 1
             if verb == "join" and text == "-f":
-                role_of(taking, "read", at)
+                note_role(taking, "read", at)
         elif text not in listed:
             taking.unread(at)
         at += 1
@@ -143,34 +143,34 @@ def _mlr_verb(taking: Taking, at: int) -> int:
         if at >= len(words):
             taking.unread(len(words) - 1)
         elif besides == "SCRIPT":
-            role_of(taking, "code/miller", at)
+            note_role(taking, "code/miller", at)
         at += 1
     return at
 
 
-def check_script_or_file(taking: Taking) -> None:
+def check_script_or_file(taking: ArgumentMatch) -> None:
     """A single operand is a script, unless there is a file of that name."""
     operands = [one.start for one in taking.inner if one.language in ("yq", "jq")]
     if len(operands) == 1 and not any(one.role in ("read", "write") for one in taking.named):
-        _name_if_there(taking, operands[0])
+        _note_possible_file(taking, operands[0])
 
 
-def _name_if_there(taking: Taking, at: int) -> None:
+def _note_possible_file(taking: ArgumentMatch, at: int) -> None:
     text = taking.words[at].text
     if text is not None and re.fullmatch(r"\.*", text) is None:
-        role_of(taking, "read" if "/" in text else "revision", at)
+        note_role(taking, "read" if "/" in text else "revision", at)
 
 
-def check_fx_script(taking: Taking) -> None:
+def check_fx_script(taking: ArgumentMatch) -> None:
     """A file, and paths into it; anything else is JavaScript."""
     for at in taking.operands:
         if FX_PATH.fullmatch(taking.words[at].text or " "):
-            _name_if_there(taking, at)
+            _note_possible_file(taking, at)
         else:
             taking.unread(at)
 
 
-def check_response_files(taking: Taking) -> None:
+def check_response_files(taking: ArgumentMatch) -> None:
     """`@FILE` holds more options and names, wherever it stands: the arguments are put together before options are told apart."""
     for at in range(1, len(taking.words)):
         if (taking.words[at].text or "@").startswith("@"):

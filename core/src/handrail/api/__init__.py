@@ -1,0 +1,1 @@
+"""Values and interfaces that plugin authors use; nothing here runs a call."""

@@ -1,0 +1,167 @@
+"""Services: what one plugin offers to others, asked for by capability and never by import."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel
+
+from handrail.api.desktop import Desktop
+
+if TYPE_CHECKING:
+    from handrail.api.context import ToolContext
+    from handrail.session import Session
+    from handrail.workers.host_programs import HostPrograms
+
+log = logging.getLogger(__name__)
+
+ServiceScope = Literal["process", "desktop", "session"]
+
+
+class ClosableService(Protocol):
+    """Every service object can be closed, once, when its scope ends."""
+
+    async def close(self) -> None: ...
+
+
+async def close_safely(thing: ClosableService, what: str) -> None:
+    """Close what a plugin made. One that fails is logged: the rest must be given back, too."""
+    try:
+        await thing.close()
+    # Plugin code.
+    except Exception:
+        log.exception("the %s did not close", what)
+
+
+class ServiceContext(Protocol):
+    """What a service may use when it opens."""
+
+    @property
+    def config(self) -> BaseModel:
+        """The settings of the plugin that supplies it, from `[plugins.<name>]`."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that Handrail was started with, its PATH without the folders that agents write: for programs that it starts itself."""
+        ...
+
+    @property
+    def programs(self) -> HostPrograms:
+        """The programs that may be started for Handrail's own purposes, which nobody is asked about."""
+        ...
+
+    @property
+    def state(self) -> Path:
+        """A folder, 0700, for what must be seen by other processes of the same user."""
+        ...
+
+    @property
+    def data(self) -> Path:
+        """A folder, 0700, for what is to last."""
+        ...
+
+    @property
+    def session(self) -> Session | None:
+        """The session it is opened for, which only a service of scope session may keep."""
+        ...
+
+    @property
+    def workspace(self) -> tuple[Path, ...]:
+        """The roots that file tools of its session may write; none for a service of scope process."""
+        ...
+
+    @property
+    def desktop(self) -> Desktop:
+        """The desktop it serves; an error for a service of scope process."""
+        ...
+
+    def stop_desktop(self) -> None:
+        """Stop every agent on the desktop, in all processes, until a person resumes them. May be called in any thread."""
+        ...
+
+    async def service(self, capability: str) -> Any:
+        """Another service; `ToolUnavailable` when no plugin supplies it."""
+        ...
+
+
+@runtime_checkable
+class ReleasableService(Protocol):
+    """A service that holds something down, such as a key or a button, for its session or desktop."""
+
+    async def let_go(self) -> None:
+        """Release it all: a person has stopped the desktop."""
+        ...
+
+
+@runtime_checkable
+class CallEndingService(Protocol):
+    """A service that ends, when it closes, what calls of its session left running."""
+
+    @property
+    def ended(self) -> Sequence[str]:
+        """What its closing ended, each in words; empty before."""
+        ...
+
+
+class Memory(ClosableService, Protocol):
+    """What a service of the capability `memory` offers: what is remembered beyond one session."""
+
+    async def text(self) -> str:
+        """All of it, as Markdown."""
+        ...
+
+
+class SkillsService(ClosableService, Protocol):
+    """What a service of the capability `skills` offers to hosts: what its session has loaded, so that another session can go on with it."""
+
+    @property
+    def active(self) -> Mapping[str, str]:
+        """The names of the skills that are loaded, in the order they were, each with the source that holds its tools (`Session.load_tools`)."""
+        ...
+
+    async def load(self, name: str) -> object:
+        """Load a skill with its tools, all or nothing; an error says why it may not be, or cannot."""
+        ...
+
+
+class ShellService(ClosableService, Protocol):
+    """What a service of the capability `shell` offers to other tools beside its own."""
+
+    async def run(
+        self, argv: Sequence[str], context: ToolContext, *, timeout: float, readable: Sequence[Path] = ()
+    ) -> Mapping[str, Any]:
+        """Run a program for a call, in the session's folder, shut in where the call is: its stdout, stderr and exit_code.
+
+        `timeout` in seconds. `readable` are folders that it may read beside what the sandbox shows. What was judged is the caller's business.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: whether it works, what there is to say of it, and the cure where it does not."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How to make a service: opened on first use, one for each process, desktop or session, closed with it.
+
+    `missing` says what it lacks on this machine, with the cure, without opening anything; `examine` looks at what
+    it stands on in a session. `handrail doctor` shows both.
+    """
+
+    capability: str
+    open: Callable[[ServiceContext], Awaitable[ClosableService]]
+    scope: ServiceScope
+    missing: Callable[[], str | None] = lambda: None
+    examine: Callable[[Session], Awaitable[Sequence[Finding]]] | None = None

@@ -1,0 +1,428 @@
+"""Opinions and verdicts: how a call is judged.
+
+An evaluator gives an opinion: a `floor` (only a rule of a person or an administrator that names it goes below; nothing goes below a
+catastrophic floor) and a `suggestion`. The decision is the strictest of all floors and of the matching policy rule or grant, or, where there
+is none, of the strictest suggestion. Silence asks. A crash denies.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from handrail.api.call import Confirmation, Invocation
+    from handrail.api.tool import Tool
+    from handrail.fs.path_resolution import PathCache
+    from handrail.policy.engine import PolicyEngine
+    from handrail.sanitize.taint import UntrustedSources
+
+log = logging.getLogger(__name__)
+
+
+class Decision(StrEnum):
+    """allow, confirm or deny; in order of strictness."""
+
+    ALLOW = "allow"
+    CONFIRM = "confirm"
+    DENY = "deny"
+
+
+class Route(StrEnum):
+    """Where a call may run."""
+
+    HOST = "host"
+    SANDBOX = "sandbox"
+
+
+class View(StrEnum):
+    """The surroundings that a command gets when it runs without approval; `docs/sandbox.md` describes each."""
+
+    SHELL = "shell"
+    """On the host: builtins of the shell alone, which start no program and open no file."""
+    SYSTEM = "system"
+    """On the host, in an empty directory and a clean environment: programs that inspect the running system."""
+    FILES = "files"
+    """On the host where no sandbox is usable: programs that read the files they name, which are opened for them."""
+    READ = "read"
+    """In the sandbox: the workspace read-only, without secrets and without the network."""
+    WORK = "work"
+    """In the sandbox: the workspace writable."""
+
+
+class Mode(StrEnum):
+    """How a session treats what is neither clearly allowed nor clearly refused."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "accept_edits"
+    PLAN = "plan"
+    PERMISSIVE = "permissive"
+    HEADLESS = "headless"
+
+
+# From the loosest to the strictest.
+MODES: Sequence[Mode] = (Mode.PERMISSIVE, Mode.ACCEPT_EDITS, Mode.DEFAULT, Mode.HEADLESS, Mode.PLAN)
+
+STRICTNESS: Mapping[Decision, int] = {Decision.ALLOW: 0, Decision.CONFIRM: 1, Decision.DENY: 2}
+
+
+def strictest_decision(decisions: Sequence[Decision]) -> Decision | None:
+    """The strictest of some decisions; None of none."""
+    return max(decisions, key=STRICTNESS.__getitem__, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: a stable `code` for programs, `text` for people, `span` (start, end) into the argument it speaks of."""
+
+    code: str
+    text: str
+    span: tuple[int, int] | None = None
+
+
+# What a part of a call does: `session` changes what later calls mean (cd, export), `unknown` could not be told.
+AccessKind = Literal["read", "write", "delete", "execute", "network", "privilege", "session", "input", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One thing that a call would do. `what` is an absolute path, `host` or `host:port`, a program, a variable; empty when it is not known."""
+
+    kind: AccessKind
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubCommand:
+    """One simple command of a call as it was understood, or, for a tool that runs no command, the whole call (`argv` is empty).
+
+    `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
+    that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
+    `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
+    `view`: the surroundings in which it alone would run without approval; None where it needs one. `folders`: the directories that it may run
+    in, as absolute paths, an empty one where it cannot be known; none for a tool that runs no command.
+    `unlisted`: a word of it is not known, so that the beginning of the command says little of what it does. `obeys_workspace`: on the host it
+    runs or loads files that sandboxed commands may change without a question. `varies`: a word of it is not constant (it comes from a variable,
+    a substitution, a pattern, or what another command or a file gives it), or it reads a file that sandboxed commands may change and may obey
+    what is in it, so that the same text may mean another thing later. `changes`: it changes something, or may.
+    """
+
+    argv: tuple[str, ...] = ()
+    touches: tuple[Access, ...] = ()
+    span: tuple[int, int] | None = None
+    harmless: bool = False
+    view: View | None = None
+    folders: tuple[str, ...] = ()
+    unlisted: bool = False
+    obeys_workspace: bool = False
+    varies: bool = False
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Hosts that a command connects to, each `name` or `name:port`, so that it can run in a sandbox which lets it reach these and no others.
+
+    `needed`: it is known to connect to them, and is asked about unless all of them are allowed. Otherwise it may connect to them, and runs
+    with those that are allowed.
+    """
+
+    hosts: tuple[str, ...] = ()
+    needed: bool = False
+
+
+# What stands for a part that was not understood. No rule and no grant covers it, save a grant of exactly the same call.
+OPAQUE_COMMAND: tuple[str, ...] = ("?",)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxOffer:
+    """What the sandbox that is usable here gives to a call that is routed to it."""
+
+    name: str
+    network: bool = False
+    # What it may write beside the workspace and its own private temporary folders (/tmp, /var/tmp), resolved.
+    writable: tuple[str, ...] = ()
+    # Whether those temporary folders are the session's private one for its file tools, too.
+    private_tmp: bool = False
+    # Whether it can limit the network to some hosts, and those that every command which needs the network may reach.
+    filters: bool = False
+    hosts: tuple[str, ...] = ()
+    # True if a command in it sees and reaches no processes but its own.
+    own_processes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStep:
+    """A part of a command line that runs in a shell and a sandbox of its own, after the parts before it."""
+
+    text: str
+    operator: str
+    """The operator between the part before it and this one: `&&`, `||` or `;`, which also stands for a line end."""
+    changes_repositories: tuple[str, ...] = ()
+    """The `.git` that this part alone may change, as in `Opinion`."""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one evaluator thinks of a call.
+
+    `parts`: every simple command in it, when it is a shell command, or what the call touches; rules and grants match nothing else.
+    `remember`: a yes of a person holds for the session under this word. `narrowed`: what "always allow" may be narrowed to, as prefixes of
+    commands, one for each part that a person would be asked about; empty when nothing narrower than this call is safe.
+    """
+
+    rule: str
+    suggestion: Decision | None = None
+    floor: Decision | None = None
+    catastrophic: bool = False
+    route: Route = Route.HOST
+    reasons: tuple[Reason, ...] = ()
+    parts: tuple[SubCommand, ...] = ()
+    remember: str | None = None
+    narrowed: tuple[tuple[str, ...], ...] = ()
+    # False for what is left of the opinion of an evaluator that may only tighten.
+    trusted: bool = True
+    # The surroundings of a command that this opinion allows, or that it gets after an approval where hosts are all it lacks; None for other tools.
+    view: View | None = None
+    # The `.git` of each repository that it is known to work on; where they are one, a command in the sandbox can change that, and no other.
+    changes_repositories: tuple[str, ...] = ()
+    # The parts that an allowed command line is run in, one after the other; empty for one that is run whole.
+    steps: tuple[CommandStep, ...] = ()
+    # True where it allows the call only because undo keeps what the call changes (`EvaluationContext.undoable`).
+    relies_on_undo: bool = False
+    # The hosts that a command in the sandbox connects to; None for one that has no use for the network, or needs more of it than hosts.
+    reach: Reach | None = None
+    # True where not all that the call does is known: without an approval, in permissive mode, it runs in the sandbox or not at all.
+    unknown_effects: bool = False
+
+    @cached_property
+    def allowing(self) -> Verdict | None:
+        """The verdict where this opinion alone counts and lets the call pass; None when it does not. Made once for opinions that are given again."""
+        if self.suggestion is not Decision.ALLOW or self.floor is not None or self.catastrophic:
+            return None
+        return Verdict(
+            Decision.ALLOW,
+            self.route,
+            self.rule,
+            self.reasons,
+            parts=self.parts,
+            view=self.view,
+            changes_repositories=self.changes_repositories,
+            steps=self.steps,
+            relies_on_undo=self.relies_on_undo,
+            reach=self.reach,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided, by which rule and why. `rule` is an evaluator's rule, a policy rule's name, `grant`, or `mode:…`."""
+
+    decision: Decision
+    route: Route = Route.HOST
+    rule: str = ""
+    reasons: tuple[Reason, ...] = ()
+    catastrophic: bool = False
+    remember: str | None = None
+    grantable: bool = True
+    parts: tuple[SubCommand, ...] = ()
+    narrowed: tuple[tuple[str, ...], ...] = ()
+    # The ids of the grants that allowed it.
+    grants: tuple[str, ...] = ()
+    # What a person was shown and said yes to; None when nobody was asked.
+    approved: Confirmation | None = None
+    # The surroundings of a command that an evaluator allowed, or that lacked nothing but hosts which were approved; None for what else a person,
+    # a rule or a grant allowed.
+    view: View | None = None
+    # The `.git` of each repository that it is known to work on; where they are one, a command in the sandbox can change that, and no other.
+    changes_repositories: tuple[str, ...] = ()
+    # The parts that a command line is run in, one after the other; empty for one that is run whole.
+    steps: tuple[CommandStep, ...] = ()
+    # True where the call is allowed only because undo keeps what it changes: if that cannot be kept, the call is not run.
+    relies_on_undo: bool = False
+    # What an evaluator says of the hosts that it connects to, and the hosts that it is given in the sandbox beside those of the settings.
+    reach: Reach | None = None
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyboardTarget:
+    """A terminal, or a command that an earlier call started, to which the keys of a call would go: there, text is a command for the host.
+
+    `window` names it, `program` is what reads the keys (a shell, or what runs in it), `shell` whether that is a shell of this user whose
+    language is like bash's, `cwd` its folder. `lines` are the commands that this call would have it run, with what was typed before; `rest`
+    is what would then stand on the line. Both hold only what is known: `unknown` says what is not, as reasons' code and text.
+    `earlier`: how many characters of `lines`, each with its line end, and `rest` were there before this call.
+    `judged`: an evaluator here reads commands; set where the call is judged.
+    """
+
+    window: str
+    program: str
+    shell: bool
+    cwd: Path
+    lines: tuple[str, ...] = ()
+    rest: str | None = ""
+    unknown: tuple[Reason, ...] = ()
+    earlier: int = 0
+    judged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationContext:
+    """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
+
+    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy, configuration, audit;
+    `keys` are those of them that no tool may read either: whoever reads them can answer in the person's place.
+    """
+
+    cwd: Path
+    home: Path
+    user: str
+    environment: Mapping[str, str]
+    workspace: tuple[Path, ...]
+    platform: str
+    mode: Mode = Mode.DEFAULT
+    private_desktop: bool = False
+    shell: str = "bash"
+    protected: tuple[Path, ...] = ()
+    keys: tuple[Path, ...] = ()
+    remembered: frozenset[str] = field(default_factory=frozenset[str])
+    # Hosts, addresses and networks of the person's own that may be reached though they are not public.
+    allow_private: tuple[str, ...] = ()
+    # None: no sandbox is usable here, or the tool's calls cannot run in one.
+    sandbox: SandboxOffer | None = None
+    # Set for input to a desktop, where its keys go to a terminal, and for input to a command that runs on the host.
+    focus: KeyboardTarget | None = None
+    # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.
+    interactive: bool = True
+    at_terminal: bool = False
+    # The session's private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one.
+    temporary: Path | None = None
+    # Folders outside the workspace that sandboxed commands can read (toolchains on PATH, `sandbox.readable`) and write (`sandbox.writable`), so
+    # that file tools may, too.
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    # What was looked at for other judgements of the same call; None: each looks for itself.
+    seen: PathCache | None = None
+    # Hosts, as `SandboxOffer.hosts`, that a person has allowed to commands in the sandbox, in this session or always.
+    granted_hosts: tuple[str, ...] = ()
+    # What third parties told the session; None as long as there is nothing of them.
+    untrusted: UntrustedSources | None = None
+    # True when undo is on and has room for what calls change in the workspace (`docs/undo.md`).
+    undoable: bool = False
+    # Unix time in seconds at which the session began: what has changed since may be the agent's work. Infinity where there is no session.
+    began: float = math.inf
+    # Gives the text of a small configuration file, None where there is none. Where it is not set, no file is opened to judge a call.
+    read_text: Callable[[Path], str | None] | None = None
+
+
+class Evaluator(ABC):
+    """A judge of calls. The strictest opinion wins, in any order; only trusted ones are heard when they suggest to allow."""
+
+    name: ClassVar[str]
+    # Whether it reads commands, also those that a call types into a terminal (`EvaluationContext.focus`). Where nobody does, a person is asked.
+    reads_commands: ClassVar[bool] = False
+
+    def applies(self, tool: Tool) -> bool:
+        """Whether it has anything to say of the tool's calls at all; asked once for each tool."""
+        return True
+
+    @abstractmethod
+    async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
+        """Return an opinion on the call, or None. Must change nothing, and open files only by `EvaluationContext.read_text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEvaluator:
+    """An evaluator and whether it may suggest to allow."""
+
+    evaluator: Evaluator
+    trusted: bool
+
+
+NO_OPINION = Verdict(Decision.CONFIRM, rule="silence", reasons=(Reason("no_opinion", "nothing vouches for this call"),))
+
+
+async def evaluate_call(
+    invocation: Invocation, *, seats: Sequence[RegisteredEvaluator], policy: PolicyEngine, judging: EvaluationContext
+) -> Verdict:
+    """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
+    return decide_verdict(
+        invocation, await collect_opinions(invocation, seats=seats, judging=judging), policy=policy, judging=judging
+    )
+
+
+def decide_verdict(
+    invocation: Invocation, heard: Sequence[Opinion] | Verdict, *, policy: PolicyEngine, judging: EvaluationContext
+) -> Verdict:
+    """What policy and mode make of what `collect_opinions` gave."""
+    if isinstance(heard, Verdict):
+        return heard
+    verdict = policy.decide(invocation, heard, judging)
+    if judging.untrusted is not None:
+        verdict = _add_reasons([o for o in heard if o.rule == "taint"], verdict)
+    return verdict if invocation.seen is None else _add_reasons(invocation.seen.opinions, verdict)
+
+
+def _add_reasons(opinions: Sequence[Opinion], verdict: Verdict) -> Verdict:
+    """The verdict, so that whoever is asked for another reason is told of a third party's text and what observers ask about, too."""
+    reasons = [reason for opinion in opinions for reason in opinion.reasons]
+    more = tuple(reason for reason in reasons if reason not in verdict.reasons)
+    return (
+        replace(verdict, reasons=(*verdict.reasons, *more))
+        if more and verdict.decision is Decision.CONFIRM
+        else verdict
+    )
+
+
+async def collect_opinions(
+    invocation: Invocation, *, seats: Sequence[RegisteredEvaluator], judging: EvaluationContext
+) -> list[Opinion] | Verdict:
+    """What every evaluator thinks of a call, as far as it may be heard; the verdict when one of them crashed."""
+    opinions: list[Opinion] = []
+    for seat in seats:
+        try:
+            opinion = await seat.evaluator.opinion(invocation, judging)
+        # An evaluator is plugin code, and a judge that crashes must not let anything through.
+        except Exception as exc:
+            log.exception("evaluator %s crashed on %s", seat.evaluator.name, invocation.tool.name)
+            return _crash_verdict(seat.evaluator, exc)
+        if opinion is not None:
+            opinions.append(opinion if seat.trusted else _restrict_opinion(opinion))
+    if (
+        judging.untrusted is not None
+        and (tainted := judging.untrusted.opinion(invocation, opinions, judging)) is not None
+    ):
+        opinions.append(tainted)
+    if invocation.seen is not None:
+        opinions.extend(invocation.seen.opinions)
+    return opinions
+
+
+def _crash_verdict(evaluator: Evaluator, exc: Exception) -> Verdict:
+    text = f"the evaluator {evaluator.name} failed ({type(exc).__name__})"
+    return Verdict(
+        Decision.DENY, rule=f"{evaluator.name}:crash", reasons=(Reason("evaluator_crashed", text),), grantable=False
+    )
+
+
+def _restrict_opinion(opinion: Opinion) -> Opinion:
+    """What counts of an opinion that may not allow: neither an allow, nor the commands and words that a rule, a grant or a yes could fit."""
+    return Opinion(
+        opinion.rule,
+        suggestion=None if opinion.suggestion is Decision.ALLOW else opinion.suggestion,
+        floor=None if opinion.floor is Decision.ALLOW else opinion.floor,
+        catastrophic=opinion.catastrophic,
+        route=opinion.route,
+        reasons=opinion.reasons,
+        trusted=False,
+        unknown_effects=opinion.unknown_effects,
+    )

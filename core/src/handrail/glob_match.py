@@ -1,0 +1,13 @@
+"""Names and the shell patterns that fit them (`*`, `?`, `[a-z]`), for patterns that somebody else wrote."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+# Letters of a pattern: `fnmatch` reads brackets that are not closed in time with the square of their number.
+MAX_PATTERN_CHARS = 1_000
+
+
+def is_glob_match(name: str, shape: str, *, if_long: bool = False) -> bool:
+    """Return True if the pattern fits the whole name; `if_long` for a pattern of more than 1,000 letters."""
+    return fnmatchcase(name, shape) if len(shape) <= MAX_PATTERN_CHARS else if_long

@@ -1,0 +1,66 @@
+"""What JSON, TOML and YAML bring, told apart so that the type checker knows what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
+
+# `dict` first: the check for any other mapping is slow. Written out, the union would be made anew at each call.
+MAPPING_TYPES: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
+_SEQUENCE_TYPES = (list, tuple)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it is what JSON calls an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether it is a list, of whatever."""
+    return isinstance(value, list)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether it is a mapping of any kind, with any keys."""
+    return isinstance(value, MAPPING_TYPES)
+
+
+def is_nested_deeper(value: object, levels: int) -> bool:
+    """Return True if mappings and lists stand in one another more than `levels` deep. Takes no deeper stack for a deeper value."""
+    below = [value]
+    for _ in range(levels + 1):
+        below = [item for each in below for item in _iter_children(each)]
+    return bool(below)
+
+
+def count_values(value: object, most: int) -> int:
+    """Return how many values a structure holds, those in its objects and lists included; more than `most` are not all counted."""
+    count = 1
+    waiting: list[object] = [value]
+    while waiting and count <= most:
+        held = waiting.pop()
+        if is_object(held) or is_list(held):
+            count += len(held)
+            if count > most:
+                break
+            waiting += [item for item in _iter_children(held) if is_object(item) or is_list(item)]
+    return count
+
+
+def iter_integers(value: object) -> Iterator[int]:
+    """Yield the integers of mappings and lists that stand in one another."""
+    if isinstance(value, int):
+        yield value
+    for item in _iter_children(value):
+        yield from iter_integers(item)
+
+
+def _iter_children(value: object) -> Iterable[object]:
+    if is_object(value):
+        return value.values()
+    return value if is_list(value) else ()
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether it is a list or a tuple: a text is none."""
+    return isinstance(value, _SEQUENCE_TYPES)

@@ -1,0 +1,1 @@
+"""Plans: recording calls, replaying them, and the report of a run."""

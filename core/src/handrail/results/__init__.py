@@ -1,1 +1,0 @@
-"""What a call gives, and how a host tells a model of it."""

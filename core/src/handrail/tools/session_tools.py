@@ -1,0 +1,184 @@
+"""Which of the tools that a session knows may be called now, and why the others may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from handrail.api.events import ToolsChanged
+from handrail.api.tool import Tool, Toolset
+from handrail.errors import ToolUnavailable, UnknownTool
+from handrail.plugins.missing_plugin import describe_missing_plugin
+from handrail.text import format_suggestion
+from handrail.tools.registry import OwnedTool
+from handrail.tools.tool_pool import ToolPool
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A known tool, and why it cannot be called now; `reason` is None when it can.
+
+    `source` says what it comes from beside its plugin: "server:docs", "skill:pdf", or None.
+    """
+
+    tool: Tool
+    plugin: str
+    source: str | None
+    reason: str | None
+
+    @property
+    def available(self) -> bool:
+        return self.reason is None
+
+
+class SessionTools:
+    """The tools of one session. One predicate says what is listed and what may be called; whoever changes a part of it says `look_again`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.pool = ToolPool(session.runtime.registry, session.runtime.toolsets)
+        self._reasons: dict[str, str | None] = {}
+        # Tools of no toolset that a host may call, as far as they have been called since something changed.
+        self.ready: dict[str, Tool] = {}
+
+    # What is there
+
+    async def begin_step(self) -> list[ListedTool]:
+        """`all`, as a host asks before each step of its model. The ephemeral tools of the step before are gone."""
+        if self.pool.end_step():
+            self.look_again()
+        await self._read_toolsets()
+        self.pool.begin_step([owned.tool for owned in self.pool if self._reason(owned) is None])
+        return self._listed()
+
+    async def all(self) -> list[ListedTool]:
+        """Every tool that is known, with the reason where it cannot be called."""
+        await self._read_toolsets()
+        return self._listed()
+
+    def _listed(self) -> list[ListedTool]:
+        return [
+            ListedTool(owned.tool, owned.plugin, self._source(owned.tool), self._reason(owned)) for owned in self.pool
+        ]
+
+    def _source(self, tool: Tool) -> str | None:
+        """What the tool comes from beside its plugin: a server, a skill, or who loaded it."""
+        return tool.source or next(iter(self.pool.loaders(tool)), None)
+
+    async def find(self, name: str, *, nested: bool, by_hand: bool = False) -> Tool:
+        """The tool of that name, if it may be called; the same predicate as for listing.
+
+        A nested call needs its tool enabled, permitted and able to run here, not visible. So does one that a person makes `by_hand`.
+        """
+        owned = self.pool.get(name)
+        if owned is None or owned is not self.pool.fixed(name):
+            await self._read_toolsets()
+            owned = self.pool.get(name)
+        if owned is None:
+            listed = [entry.tool.name for entry in self.pool if self._reason(entry) is None]
+            said, hint = describe_missing_plugin("tools", name) or (format_suggestion(name, listed), None)
+            raise UnknownTool(f"there is no tool {name!r}{said}", hint=hint, details={"available": listed})
+        reason = self._barred(owned, by_hand=by_hand) if nested or by_hand else self._reason(owned)
+        if reason is not None:
+            raise ToolUnavailable(f"{name} cannot be called now: {reason}")
+        if not nested and not by_hand and owned is self.pool.fixed(name):
+            self.ready[name] = owned.tool
+        return owned.tool
+
+    def known(self, name: str) -> Tool | None:
+        """The tool of that name as far as it is known now, whether or not it may be called."""
+        owned = self.pool.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
+        return owned.tool if owned is not None else None
+
+    def plugin_of(self, name: str) -> str:
+        """The plugin that a tool is of; empty where nobody knows it."""
+        owned = self.pool.get(name)
+        return owned.plugin if owned else ""
+
+    # What changes it
+
+    def offer(self, toolset: Toolset, *, owner: str) -> None:
+        """Take in tools of whoever holds the session, beside those of plugins. A name that is taken stays whose it is."""
+        self.pool.add(toolset, owner)
+        self.changed(f"{owner} offers more tools")
+
+    async def load(self, names: Iterable[str], *, source: str) -> None:
+        """Hold loadable tools for `source`. Raises `NotFound` for a name that no tool has, and loads nothing then."""
+        await self._read_toolsets()
+        if self.pool.load(names, source):
+            self.changed(f"{source} was loaded")
+
+    def unload(self, source: str) -> None:
+        """Let go of what `source` holds."""
+        if self.pool.unload(source):
+            self.changed(f"{source} was unloaded")
+
+    def changed(self, why: str) -> None:
+        """Other tools may be called from now on."""
+        self.look_again()
+        self._session.bus.publish(ToolsChanged("", why))
+
+    def look_again(self) -> None:
+        """What may be called is to be found out anew."""
+        self._reasons.clear()
+        self.ready.clear()
+
+    async def _read_toolsets(self) -> None:
+        """Take over what toolsets offer now."""
+        if await self.pool.refresh(self._session):
+            self.look_again()
+            self._session.court.seat_anew()
+
+    # Why not
+
+    def _reason(self, owned: OwnedTool) -> str | None:
+        """Why a tool cannot be called by a host, remembered until something changes."""
+        name = owned.tool.name
+        if name not in self._reasons:
+            self._reasons[name] = self._barred(owned) or self._unseen(owned.tool)
+        return self._reasons[name]
+
+    def _barred(self, owned: OwnedTool, *, by_hand: bool = False) -> str | None:
+        """Why a tool cannot be called at all, or not by an agent: disabled, denied, or not able to run here."""
+        session, tool = self._session, owned.tool
+        if session.settings.tools.disables(tool):
+            return "it is disabled by tools.disabled"
+        if denied := session.court.policy.hides(tool, session.court.judging):
+            return denied
+        if tool.by_hand and not (session.by_hand or by_hand):
+            return "it is a person's, and no agent's"
+        if tool.loosens and not session.planning:
+            return "the agent has not entered plan mode"
+        platform = session.runtime.platform
+        if tool.platforms and platform not in tool.platforms:
+            return f"it works on {', '.join(sorted(tool.platforms))}, and this is {platform}"
+        if tool.exclusive == "desktop":
+            return session.runtime.desktop_missing(session.settings.desktop)
+        return None
+
+    def _unseen(self, tool: Tool) -> str | None:
+        """Why a tool is not declared to the agent: the chosen backend cannot do what it needs, nobody has loaded it, or the profile leaves it
+        out. What was loaded was asked for, and is there in every profile.
+        """
+        if unseeing := self.unseeing(tool):
+            return unseeing
+        if withheld := self.pool.withheld(tool):
+            return withheld
+        if tool.loadable:
+            return None
+        profile = self._session.settings.tools.profile
+        if profile != "all" and profile not in tool.profiles:
+            return f"it is not in the profile {profile!r} (tools.profile)"
+        return None
+
+    def unseeing(self, tool: Tool) -> str | None:
+        """Why the chosen backend cannot do what the tool needs. Only whoever holds the session chooses another one, and no call."""
+        if not tool.requires or tool.requires & self._session.capabilities:
+            return None
+        needed = " or ".join(sorted(tool.requires))
+        chosen = self._session.backend or "none"
+        return f"it needs a vision backend with {needed}, and {chosen} is chosen; set `backend` to another one"

@@ -1,0 +1,35 @@
+"""One call over an application's own socket, past the bus.
+
+GTK 3 carries out an action while it answers the call that asks for it. Where that opens a dialog in a loop of its own (`gtk_dialog_run`, as
+most file dialogs do), the application serves nothing more on that connection until the dialog is closed: asked over the one that is read by, it
+would seem to hang just when its dialog has to be read. An action asked for over a connection of its own leaves the others free.
+"""
+
+from __future__ import annotations
+
+from dbus_fast import Message, MessageType
+
+from handrail_accessibility.atspi.bus import CALL_TIMEOUT_S, AccessibilityBus, NoAnswer
+from handrail_accessibility.atspi.connections import NoReplyReason
+
+
+async def call_directly(
+    bus: AccessibilityBus, app: str, path: str, interface: str, member: str, number: int
+) -> bool | None:
+    """What a method that takes a number and answers yes or no said, False also for an error; None when there is no such socket.
+
+    Raises `NoAnswer` when the application took the call but does not answer it within a second.
+    """
+    peer = await bus.peer(app)
+    if peer is None:
+        return None
+    message = Message(path=path, interface=interface, member=member, signature="i", body=[number])
+    try:
+        (reply,) = await peer.ask([message], timeout=CALL_TIMEOUT_S)
+    finally:
+        peer.disconnect()
+    if reply is NoReplyReason.LATE:
+        raise NoAnswer(f"{app} did not answer within {CALL_TIMEOUT_S:g} s")
+    if reply is NoReplyReason.ENDED:
+        return None
+    return reply.message_type is MessageType.METHOD_RETURN and bool(reply.body and reply.body[0])

@@ -1,0 +1,90 @@
+"""What the tools need of a platform's accessibility tree. Tools know this, never a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from handrail import Accessibility, Element
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSnapshot:
+    """One look at a window, to compare with a later one: the titles of all windows, by what each is, and all that shows in the window of interest.
+
+    `open` is False when that window is gone.
+    """
+
+    titles: Mapping[Any, str]
+    elements: tuple[Element, ...]
+    open: bool = True
+
+
+@runtime_checkable
+class AccessibilityController(Accessibility, Protocol):
+    """The service `accessibility` in full: reading, and acting on elements by their `ref`.
+
+    Methods that act say whether the program took the request, which is no proof that anything happened. All raise `Downstream` when the
+    program does not answer, and `StaleElement` when the element is gone.
+    """
+
+    async def titles(self) -> tuple[str, ...]:
+        """The titles of all windows."""
+        ...
+
+    async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
+        """The items of the window's menus that are not open; `text` is the item's name, `automation_id` its path like "File > Save"."""
+        ...
+
+    async def cell(self, name: str, *, window: str | None = None) -> Element | None:
+        """A cell of one of the window's tables, in view or not, by the name it has in a sheet ("AZ2000") or its place ("row 5, column 2")."""
+        ...
+
+    async def options(self, element: Element) -> tuple[Element, ...]:
+        """The choices of a combo box or list, shown or not."""
+        ...
+
+    async def scene(self, element: Element) -> WindowSnapshot:
+        """The element's window as it is now."""
+        ...
+
+    async def now(self, element: Element) -> Element | None:
+        """What is at the element's place in the tree now, whatever it has become; None when nothing is."""
+        ...
+
+    async def press(self, element: Element) -> str | None:
+        """Do the element's own main action; its name, or None when it has none or refused."""
+        ...
+
+    async def set_text(self, element: Element, text: str) -> bool:
+        """Replace the text of an editable element."""
+        ...
+
+    async def text_length(self, element: Element) -> int | None:
+        """How many characters it holds; also of a password."""
+        ...
+
+    async def number(self, element: Element) -> float | None:
+        """The number that a slider or spin button stands at."""
+        ...
+
+    async def set_number(self, element: Element, number: float) -> bool:
+        """Set a slider or spin button."""
+        ...
+
+    async def focus(self, element: Element) -> bool:
+        """Give it the keyboard focus."""
+        ...
+
+    async def select(self, element: Element) -> bool:
+        """Select it in the list, tab row or combo box that holds it."""
+        ...
+
+    async def expand(self, element: Element, *, wanted: bool) -> bool:
+        """Ask it to open or close."""
+        ...
+
+    async def scroll_to(self, element: Element) -> bool:
+        """Bring it into view."""
+        ...

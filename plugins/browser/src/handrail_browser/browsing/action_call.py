@@ -1,0 +1,89 @@
+"""One call of `execute_browser` on its way: what it is about, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from handrail import Downstream, ToolContext
+from handrail_browser.browsing import secret_sites
+from handrail_browser.browsing.action_params import BrowserParams
+
+if TYPE_CHECKING:
+    from handrail_browser.browsing.browser_service import SessionBrowser
+    from handrail_browser.config import BrowserConfig
+    from handrail_browser.driver import ActionOutcome, BrowserDriver, BrowserTab, PageNode
+
+
+class ActionCall:
+    """One call on its way: the tool's context, the session's browsers, the driver, and what was asked."""
+
+    def __init__(
+        self, params: BrowserParams, context: ToolContext, browsers: SessionBrowser, driver: BrowserDriver
+    ) -> None:
+        self.params, self.context, self.browsers, self.driver = params, context, browsers, driver
+        self.given: Any = params.given
+        self._secrets = secret_sites.find_secret_names(context.invocation.args)
+
+    async def tab(self) -> BrowserTab:
+        """The tab that is meant; by its element where no tab is named."""
+        named = getattr(self.given, "tab_id", None)
+        return await self.driver.tab(named)
+
+    async def node(self, tab: BrowserTab) -> PageNode | None:
+        """The element that is named, as it is now."""
+        found = await self._found(tab)
+        self.check_secrets(self.params.url or (found.origin if found is not None and found.origin else tab.url))
+        return found
+
+    async def _found(self, tab: BrowserTab) -> PageNode | None:
+        given = self.given
+        if given.ref is not None:
+            element = self.context.observations.element(given.ref)
+            return await self.driver.locate(element)
+        if given.selector is not None or given.name is not None:
+            return await self.driver.pick(tab, selector=given.selector, text=given.name)
+        return None
+
+    def check_secrets(self, url: str) -> None:
+        """Raise `Denied` when the call gives a secret to a page that it is not for."""
+        if self._secrets:
+            secret_sites.check_secret_sites(self._secrets, url, cast("BrowserConfig", self.context.config).secrets)
+
+    async def target(self) -> tuple[BrowserTab, PageNode]:
+        """Tab and element of an action that needs one."""
+        tab = require_idle_tab(await self.tab())
+        node = await self.node(tab)
+        assert node is not None
+        return tab, node
+
+
+def require_idle_tab(tab: BrowserTab) -> BrowserTab:
+    """The tab, if nothing in it waits for an answer."""
+    if tab.state == "dialog":
+        raise Downstream(
+            f"the page in {tab.id} asks ({tab.asks.get('kind')}): {tab.asks.get('message')!r}",
+            hint="answer it by the action dialog, with params.accept true or false; where it asks without end, close the tab",
+            details={"dialog": dict(tab.asks)},
+        )
+    if tab.state == "file_chooser":
+        raise Downstream(
+            f"the page in {tab.id} asks for a file",
+            hint="give one by the action upload with params.paths, or none by the action dialog",
+            details={"file_chooser": dict(tab.asks)},
+        )
+    if tab.state == "crashed":
+        raise Downstream(f"the page in {tab.id} has crashed", hint="navigate again, or close the tab")
+    return tab
+
+
+def format_outcome(done: ActionOutcome, content: str = "") -> dict[str, Any]:
+    """What came of an action, as a result tells it."""
+    result: dict[str, Any] = {
+        "content": content or "; ".join(done.evidence) or "Nothing was seen to change.",
+        "effect": done.effect,
+    }
+    if done.evidence:
+        result["evidence"] = list(done.evidence)
+    if done.settled is not None:
+        result["settled"] = done.settled
+    return result | dict(done.more)

@@ -1,0 +1,91 @@
+"""What a script that stands in a command line does, by small checkers for each language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from handrail_cli.programs.scripts.script_finding import ScriptFinding, is_alarming
+from handrail_cli.programs.values import InnerRun
+
+if TYPE_CHECKING:
+    from handrail_cli.programs.arg_matching import ArgumentMatch
+
+# By the module and function in which each stands: a command line needs one or none of them.
+CHECKERS: Mapping[str, str] = {
+    "sed": "sed.check_sed_script",
+    "awk": "awk.check_awk_script",
+    "jq": "jq.check_jq_script",
+    "yq": "jq.check_jq_script",
+    "miller": "miller.check_miller_script",
+    "python": "python.check_python_script",
+    "sql": "sql.check_sql_script",
+    "sqlite": "sql.check_sqlite_script",
+    "psql": "sql.check_psql_script",
+    "mysql": "sql.check_mysql_script",
+    "redis": "sql.check_redis_command",
+    "perl": "name_allowlist.check_perl_script",
+    "ruby": "name_allowlist.check_ruby_script",
+    "node": "name_allowlist.check_node_script",
+    "php": "name_allowlist.check_php_script",
+    "lua": "name_allowlist.check_lua_script",
+    "r": "name_allowlist.check_r_script",
+}
+
+
+# Languages whose scripts run no program and write no file.
+HARMLESS_LANGUAGES = frozenset(("jq", "yq"))
+
+
+# Languages of interpreters, whose code could as well stand in a file of the workspace; in some of them backquotes run commands.
+GENERAL = frozenset(("python", "perl", "ruby", "node", "php", "lua", "r"))
+BACKQUOTING = frozenset(("perl", "ruby", "php"))
+
+
+def runs_commands(language: str, text: str) -> bool:
+    """Return True if code holds backquotes where they run commands, a pipe that may start one, or the library of Lua that does by any name."""
+    if language == "lua":
+        return re.search(r"\bos\b(?!\.(?:time|date|clock)\b)", text) is not None
+    return language in BACKQUOTING and ("`" in text or "%x" in text or (language == "perl" and "|" in text))
+
+
+# By the module and function in which each stands: what tells scripts so simple that every version of the program can only filter by them.
+SIMPLE_CHECKERS: Mapping[str, str] = {"sed": "sed.is_simple_sed", "awk": "awk.is_simple_awk", "jq": "jq.is_simple_jq"}
+
+
+def is_simple_script(language: str, text: str) -> bool:
+    """Return True if a script certainly prints what it makes of its input, and does nothing else."""
+    if language not in SIMPLE_CHECKERS:
+        return False
+    module, _, function = SIMPLE_CHECKERS[language].partition(".")
+    return cast("Callable[[str], bool]", getattr(import_module(f"{__name__}.{module}"), function))(text)
+
+
+@lru_cache(maxsize=32)
+def load_checker(language: str) -> Callable[[str], ScriptFinding]:
+    """What tells what a script in this language does."""
+    module, _, function = CHECKERS[language].partition(".")
+    return cast("Callable[[str], ScriptFinding]", getattr(import_module(f"{__name__}.{module}"), function))
+
+
+def note_script_effects(taking: ArgumentMatch, language: str, text: str, at: int) -> None:
+    """Add what a script does to what is known of its command line."""
+    taking.inner.append(InnerRun(at, at + 1, text, language))
+    if "filters" in taking.needs and not is_simple_script(language, text):
+        taking.needs.discard("filters")
+    if language not in CHECKERS:
+        return
+    finding = load_checker(language)(text)
+    taking.worsen(
+        finding.kind, code=finding.code or "runs_program", why=f"the script of {taking.path} {finding.why}", at=at
+    )
+    taking.needs |= finding.needs
+    for role, value in finding.named:
+        taking.name(role, at, value)
+    if finding.doubtful and language in HARMLESS_LANGUAGES:
+        taking.doubt(at)
+    elif finding.doubtful:
+        taking.unread(at, inline=language in GENERAL and not (runs_commands(language, text) or is_alarming(text)))

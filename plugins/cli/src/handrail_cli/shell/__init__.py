@@ -1,0 +1,1 @@
+"""Effects of a command line, whatever the shell."""

@@ -1,0 +1,1 @@
+"""Parsing and walking of command lines for PowerShell."""

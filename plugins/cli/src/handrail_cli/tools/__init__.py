@@ -1,0 +1,1 @@
+"""The tools that run commands and work with running ones."""

@@ -1,0 +1,1 @@
+"""Actions: aiming, pressing, typing, and what came of them."""

@@ -1,0 +1,50 @@
+"""A dialog that an action opened, told at once: it has to be answered before anything else goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail import Accessibility, HandrailError, ToolContext
+from handrail_gui.observe import outline
+
+# A window with more than this is no question.
+MAX_DIALOG_ELEMENTS = 60
+MAX_DIALOG_CHARS = 500
+STATIC_TEXT_ROLES = frozenset({"label", "heading", "paragraph", "text"})
+
+
+async def describe_opened_dialog(
+    context: ToolContext, accessibility: Accessibility | None, changed: dict[str, Any]
+) -> dict[str, Any] | None:
+    """What a window that was opened by an action and is active now says, and its buttons with their ids; None for what is no dialog."""
+    if changed.get("active_window") not in changed.get("windows_opened", ()):
+        return None
+    return await describe_dialog(context, accessibility, changed["active_window"])
+
+
+async def describe_dialog(
+    context: ToolContext, accessibility: Accessibility | None, title: str
+) -> dict[str, Any] | None:
+    """What the active window says, and its buttons with their ids; None for what is no dialog."""
+    if accessibility is None:
+        return None
+    try:
+        tree = await accessibility.tree(full=True, budget=MAX_DIALOG_ELEMENTS)
+    # It is reported by its title, whatever else it says.
+    except HandrailError:
+        return None
+    if tree.truncated:
+        return None
+    buttons = context.observations.number(
+        e for e in tree.elements if e.role == "button" and e.text and "disabled" not in e.states
+    )
+    if not buttons:
+        return None
+    said = " ".join(
+        e.text for e in tree.elements if e.role in STATIC_TEXT_ROLES and e.text and "editable" not in e.states
+    )
+    return {
+        "title": title,
+        "says": outline.escape_invisible(said[:MAX_DIALOG_CHARS]),
+        "buttons": [{"id": button.id, "text": outline.escape_invisible(button.text)} for button in buttons],
+    }

@@ -1,0 +1,1 @@
+"""Observations: capture, marks, and the context for the model."""

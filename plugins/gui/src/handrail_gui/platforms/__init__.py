@@ -1,0 +1,1 @@
+"""What each window system does: pointer, keyboard, windows, clipboard."""

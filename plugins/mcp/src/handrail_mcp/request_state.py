@@ -1,0 +1,69 @@
+"""What a client carries for us between asking and answering, so that it can neither be made up nor changed.
+
+Source: "Multi Round-Trip Requests" of MCP 2026-07-28, which has servers treat `requestState` as the client's own writing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from handrail import Denied
+from handrail.errors import NoConfirmer
+
+# A state of ours is far shorter.
+MAX_STATE = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class StateClaims:
+    """One question: of which request (`call_hash`), about which call (`asked_hash`: a part of it, or edited), until when by this process's clock.
+
+    `nonce` names it where it is kept, once.
+    """
+
+    nonce: str
+    call_hash: str
+    asked_hash: str
+    expires: float
+
+    @classmethod
+    def new(cls, call_hash: str, asked_hash: str, *, seconds: float) -> Self:
+        """The claims of a question that is open for so long."""
+        return cls(secrets.token_urlsafe(32), call_hash, asked_hash, time.monotonic() + seconds)
+
+
+class StateSealer:
+    """Seals claims with a key that is drawn for one session and never leaves it."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def sealed(self, claims: StateClaims) -> str:
+        """The claims as a client carries them. Nothing in them is secret."""
+        said = base64.urlsafe_b64encode(json.dumps(asdict(claims)).encode()).decode()
+        return f"{said}.{self._mark(said)}"
+
+    def opened(self, state: str) -> StateClaims:
+        """The claims of a state that was sealed here; `Denied` for any other, `NoConfirmer` for one that is too old."""
+        said, _, mark = state.partition(".")
+        if len(state) > MAX_STATE or not hmac.compare_digest(
+            mark.encode("utf-8", "replace"), self._mark(said).encode()
+        ):
+            raise Denied(
+                "this answer's state is not as it was given: it was changed, made up, or is another session's",
+                hint="call the tool again, without requestState, to be asked anew",
+            )
+        claims = StateClaims(**json.loads(base64.urlsafe_b64decode(said)))
+        if time.monotonic() > claims.expires:
+            raise NoConfirmer("nobody answered in time, and the question is no longer open")
+        return claims
+
+    def _mark(self, said: str) -> str:
+        return hmac.new(self._key, said.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
