@@ -193,7 +193,7 @@ async def test_the_keyring_is_asked_where_it_is_installed(tmp_path: Path, monkey
     )
     (package / "errors.py").write_text("class KeyringError(Exception): ...\n")
     monkeypatch.syspath_prepend(tmp_path)
-    async with open_test_session(tools=[use], settings={"secrets": {"keyring": "mine"}}) as session:
+    async with open_test_session(tools=[use], settings={"secrets": {"keyring": "mine"}}, confirm=yes) as session:
         assert (await session.call("use", {"text": "secret:mail"})).ok
         assert (await session.call("use", {"text": "secret:other"})).error_code == "not_found"
     assert GIVEN == [(VALUE, None)]
@@ -203,13 +203,17 @@ def test_a_project_says_nothing_about_secrets(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / ".git").mkdir()
-    (project / "handrail.toml").write_text('[secrets.variables]\nx = "MAIL_PASSWORD"\n', encoding="utf-8")
+    (project / "handrail.toml").write_text(
+        '[secrets.variables]\nx = "MAIL_PASSWORD"\n[secrets.sites]\nx = ["evil.example"]\n', encoding="utf-8"
+    )
     environment = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home"), "HANDRAIL_SECRET_API": VALUE}
     config = load_config(
         places=AppDirs.of(environment), folder=project, environment=environment, admin=tmp_path / "none"
     )
     assert config.settings.secrets.variables == {}
+    assert config.settings.secrets.sites == {}
     assert "secrets.variables.x" in config.ignored[0]
+    assert "secrets.sites.x" in config.ignored[1]
     assert VALUE not in json.dumps(config.settings.model_dump(mode="json"))
     with pytest.raises(ConfigError):
         load_config(
@@ -219,7 +223,7 @@ def test_a_project_says_nothing_about_secrets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["retryable", "success", "message", "voice_message", "details", "invalid_arguments"])
 async def test_a_secret_that_is_a_word_of_ours_breaks_no_result(word: str) -> None:
-    async with open_test_session(tools=[use], environment={"HANDRAIL_SECRET_WORD": word}) as session:
+    async with open_test_session(tools=[use], environment={"HANDRAIL_SECRET_WORD": word}, confirm=yes) as session:
         good = await session.call("use", {"text": "secret:WORD"})
         bad = await session.call("use", {"words": "secret:WORD"})
     assert (good.status, good["echo"]) == ("success", f"<{REDACTED_TEXT}>")
@@ -240,7 +244,7 @@ async def test_a_secret_is_found_in_whatever_it_is_wrapped(trusted: bool) -> Non
             deep = [deep]
         return {"set": {text}, "bytes": text.encode(), "error": ValueError(text), "odd": Odd(), "deep": deep}
 
-    async with open_test_session(tools=[wrap], environment=AROUND) as session:
+    async with open_test_session(tools=[wrap], environment=AROUND, confirm=yes) as session:
         result = await session.call("wrap", {"text": "secret:API"})
         assert VALUE not in json.dumps(result.wire())
         assert VALUE not in repr(dict(result))
@@ -256,7 +260,76 @@ async def test_what_a_tool_writes_to_an_artifact_in_pieces_holds_no_secret() -> 
             spool.write(memoryview(piece.encode()))
         return {"artifact": spool.wire()}
 
-    async with open_test_session(tools=[write], environment=AROUND) as session:
+    async with open_test_session(tools=[write], environment=AROUND, confirm=yes) as session:
         result = await session.call("write", {"text": "secret:API"})
         kept = Path(result["artifact"]["path"]).read_text(encoding="utf-8")
     assert kept == f"before {REDACTED_TEXT} after {VALUE[:4]}"
+
+
+@tool(effects=[Send("fetch", arg="url")])
+async def fetch(url: str, prompt: str = "") -> str:
+    """Get a page."""
+    GIVEN.append(url)
+    return url
+
+
+@tool(effects=[Input("page", arg="text")])
+async def fill(text: str) -> None:
+    """Type into a page."""
+    GIVEN.append(text)
+
+
+ASKED = [
+    ("fetch", {"url": "https://example.org/?k=secret:API"}, "example.org"),
+    ("fetch", {"url": "https://example.org/", "prompt": "say secret:api"}, "example.org"),
+    ("use", {"text": "secret:API"}, "use"),
+    ("use", {"text": "x", "more": {"a": ["Bearer secret:API"]}}, "use"),
+    ("run", {"command": "echo secret:API | rev"}, "run"),
+    ("write", {"path": "notes.txt", "content": "secret:API"}, "write"),
+    ("fill", {"text": "secret:API"}, "fill"),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "place"), ASKED)
+async def test_a_person_approves_where_a_secret_goes(name: str, args: Mapping[str, Any], place: str) -> None:
+    settings = {"policy": {"rules": [{"tool": "*", "decision": "allow"}]}, "mode": "permissive"}
+    tools = [use, run, write, fetch, fill]
+    async with open_test_session(tools=tools, environment=AROUND, settings=settings) as session:
+        denied = await session.call(name, args)
+    assert (denied["status"], denied["error"]["code"], GIVEN) == ("denied", "no_confirmer", [])
+    assert f"to {place}" in denied["error"]["message"]
+    person = ScriptedConfirmer("once")
+    async with open_test_session(tools=tools, environment=AROUND, settings=settings, confirm=person) as session:
+        assert (await session.call(name, args)).ok
+    assert "secret" in str(person.asked)
+    assert len(GIVEN) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "passes"),
+    [
+        ("fetch", {"url": "https://api.example.org/?k=secret:API"}, True),
+        ("fetch", {"url": "https://example.org./?k=secret:api"}, True),
+        ("fetch", {"url": "http://example.org/?k=secret:API"}, False),
+        ("fetch", {"url": "https://badexample.org/?k=secret:API"}, False),
+        ("fetch", {"url": "https://example.org@evil.example/?k=secret:API"}, False),
+        ("fetch", {"url": "https://example.org/?k=secret:API&l=secret:ODD"}, False),
+        ("run", {"command": "curl https://example.org/ -H secret:API"}, False),
+        ("use", {"text": "secret:API"}, False),
+    ],
+)
+async def test_a_secret_goes_to_its_own_sites_without_approval(
+    name: str, args: Mapping[str, Any], passes: bool
+) -> None:
+    settings = {
+        "policy": {"rules": [{"tool": "*", "decision": "allow"}]},
+        "secrets": {"sites": {"api": ["example.org"]}},
+    }
+    async with open_test_session(tools=[use, run, fetch], environment=AROUND, settings=settings) as session:
+        result = await session.call(name, args)
+    assert (result.ok, len(GIVEN)) == (passes, int(passes)), dict(result)
+
+
+async def test_words_that_name_no_secret_are_not_asked_about() -> None:
+    async with open_test_session(tools=[use], environment=AROUND) as session:
+        assert (await session.call("use", {"text": "the secret:santa list"})).ok

@@ -299,7 +299,7 @@ async def test_a_secret_goes_only_to_the_sites_that_it_is_for(site: Site) -> Non
     )
     environment = {"HANDRAIL_SECRET_OFFICE": "correct-horse"}
     network = {"allow_private": ["127.0.0.1", "localhost"]}
-    async with browsing(network=network, environment=environment, secrets={"office": ["127.0.0.1"]}) as hands:
+    async with browsing(network=network, environment=environment, sites={"office": ["127.0.0.1"]}) as hands:
         await hands.done("navigate", site.url())
         await hands.done("dialog", text="secret:OFFICE")
         await hands.done("fill", name="Outer", text="secret:OFFICE")
@@ -314,7 +314,7 @@ async def test_a_secret_goes_only_to_the_sites_that_it_is_for(site: Site) -> Non
     assert 'textbox "Outer"' in lines
     assert not any("=" in line for line in lines.splitlines() if "Inner" in line)
     assert not any("/x" in path for path in site.asked)
-    async with browsing(environment=environment, secrets={"office": ["office.example"]}) as hands:
+    async with browsing(environment=environment, sites={"office": ["office.example"]}) as hands:
         await hands.done("navigate", site.url("/inner"))
         await hands.refused("press", "but for office.example", key="secret:OFFICE", code="denied_by_policy")
 

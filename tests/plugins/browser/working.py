@@ -62,9 +62,14 @@ async def browsing(
     network: dict[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     confirm: Confirmer | None = yes,
+    sites: Mapping[str, list[str]] | None = None,
     **config: Any,
 ) -> AsyncGenerator[Hands, None]:
-    settings = {"network": network or OWN["network"], "plugins": {"browser": config}}
+    settings = {
+        "network": network or OWN["network"],
+        "plugins": {"browser": config},
+        "secrets": {"sites": sites or {}},
+    }
     async with open_test_session(
         plugins={"browser": hooks}, folder=folder, settings=settings, environment=environment, confirm=confirm
     ) as session:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -320,6 +320,10 @@ class EvaluationContext:
     undoable: bool = False
     # Unix time in seconds at which the session began: what has changed since may be the agent's work. Infinity where there is no session.
     began: float = math.inf
+    # Sites that each secret may be given to without approval, by normalized name, each with all its subdomains.
+    secret_sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    # Returns the value of a secret, None for an unknown name. Where it is not set, every name counts as known.
+    find_secret: Callable[[str], Awaitable[str | None]] | None = None
     # Gives the text of a small configuration file, None where there is none. Where it is not set, no file is opened to judge a call.
     read_text: Callable[[Path], str | None] | None = None
 

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from handrail.api.call import Invocation, ToolCall
 from handrail.api.observation import Observations
 from handrail.api.result import PICTURE_KEYS, ToolResult
+from handrail.api.secret_refs import SECRET_PREFIX
 from handrail.api.tool import Input
 from handrail.api.verdict import Verdict
 from handrail.audit.history import CallHistory
@@ -20,7 +21,7 @@ from handrail.audit.redaction import REDACTED_TEXT
 from handrail.audit.writer import AuditWriter
 from handrail.errors import Downstream
 from handrail.pipeline.observers import ObservedResult, observer_actions_wire
-from handrail.pipeline.secret_refs import SECRET_PREFIX, SessionSecrets
+from handrail.pipeline.secret_refs import SessionSecrets
 from handrail.plans.selectors import describe_targets, find_front_title, is_secret_input
 
 if TYPE_CHECKING:

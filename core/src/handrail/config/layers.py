@@ -43,6 +43,7 @@ INTERSECTED_KEYS: frozenset[ConfigKey] = frozenset({("security", "trust"), ("net
 USER_ONLY_KEYS: frozenset[ConfigKey] = INTERSECTED_KEYS | {
     ("network", "proxy"),
     ("secrets", "keyring"),
+    ("secrets", "sites"),
     ("secrets", "variables"),
     ("audit", "keep_days"),
     ("audit", "keep_bytes"),

@@ -128,6 +128,10 @@ class SecretSettings(ConfigSection):
         default_factory=dict[str, str],
         description="The variable of the environment that holds a secret, by the secret's name. HANDRAIL_SECRET_NAME needs no entry.",
     )
+    sites: dict[NonEmptyStr, tuple[NonEmptyStr, ...]] = Field(
+        default_factory=dict[str, tuple[str, ...]],
+        description="The only sites that a secret may be given to without approval, by the secret's name, each with all below it.",
+    )
     keyring: str = Field(
         default="handrail",
         description="The service in the system's keyring that holds secrets; empty: it is not asked.",

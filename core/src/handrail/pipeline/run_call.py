@@ -21,6 +21,7 @@ from handrail.api.call import Invocation, ToolCall
 from handrail.api.context import ToolContext
 from handrail.api.events import Judged, Proposed, Scheduled, Started
 from handrail.api.result import TailCall, ToolResult, complete_failure, convert_to_result
+from handrail.api.secret_refs import has_secret_ref
 from handrail.api.verdict import Decision, Opinion, Reach, Reason, Route, Verdict, View
 from handrail.errors import (
     Denied,
@@ -45,7 +46,6 @@ from handrail.pipeline.finalize import (
     refuse_duplicate_id,
 )
 from handrail.pipeline.observers import observe_and_evaluate
-from handrail.pipeline.secret_refs import has_secret_ref
 
 if TYPE_CHECKING:
     from handrail.api.tool import Tool

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import anyio.to_thread
 
 from handrail.api.call import Invocation
+from handrail.api.secret_refs import MAX_SCAN_DEPTH, SECRET_REF, has_secret_ref, normalize_secret_name
 from handrail.api.tool import Input, Run, Send
 from handrail.audit.redaction import REDACTED_TEXT, STAND_IN, is_secret_name
 from handrail.errors import InvalidArguments, NotFound
@@ -29,17 +30,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SECRET_PREFIX = "secret:"
 VARIABLE_PREFIX = "HANDRAIL_SECRET_"
-SECRET_REF = re.compile(r"(?<![A-Za-z0-9_])secret:([A-Za-z][A-Za-z0-9_-]{0,63})")
 # What means itself in every shell, in and out of quotes.
 SHELL_SAFE = re.compile(r"[A-Za-z0-9_./+=:@,-]+")
 # The beginning of an address, up to where its path begins.
 URL_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\\]*", re.IGNORECASE)
 # Shorter values turn up in any text by chance.
 MIN_SECRET_CHARS = 6
-# Containers in one another that are looked into.
-MAX_SCAN_DEPTH = 100
 
 
 class SessionSecrets:
@@ -64,7 +61,7 @@ class SessionSecrets:
 
     async def find(self, name: str) -> str | None:
         """The value of a secret; None when nobody knows the name."""
-        variable = VARIABLE_PREFIX + name.upper().replace("-", "_")
+        variable = VARIABLE_PREFIX + normalize_secret_name(name)
         for candidate in (variable, self._settings.variables.get(name)):
             if candidate and (value := self._environment.get(candidate)):
                 return value
@@ -173,19 +170,6 @@ class SessionSecrets:
         """What was held back of a call that has ended, as stream and text."""
         for held in [held for held in self._held if held[0] == call_id]:
             yield held[1], self._held.pop(held)
-
-
-def has_secret_ref(value: Any, depth: int = MAX_SCAN_DEPTH) -> bool:
-    """Whether a text anywhere in the value names a secret."""
-    if isinstance(value, str):
-        return SECRET_PREFIX in value
-    if not depth:
-        return False
-    if is_mapping(value):
-        return any(has_secret_ref(item, depth - 1) for item in value.values())
-    if is_sequence(value):
-        return any(has_secret_ref(item, depth - 1) for item in value)
-    return False
 
 
 def _prepare_secret(invocation: Invocation, key: str, text: str, found: re.Match[str], value: str) -> str:

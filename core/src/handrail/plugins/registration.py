@@ -21,6 +21,7 @@ from handrail.errors import ConfigError, PluginError
 from handrail.plugins.loader import PluginRecord, PluginSet
 from handrail.policy.effect_rules import EffectsEvaluator
 from handrail.policy.rules import Rule
+from handrail.policy.secret_rules import SecretsEvaluator
 from handrail.tools import builtin, validation_messages
 from handrail.tools.registry import OwnedTool, ToolRegistry
 from handrail.workers.external_traces import TraceProvider
@@ -71,7 +72,7 @@ def register_plugins(plugins: PluginSet, settings: Settings) -> PluginRegistrati
     done = PluginRegistrations(
         registry=ToolRegistry(OwnedTool(tool, CORE_PLUGIN) for tool in builtin.BUILTIN_TOOLS),
         toolsets=[(ArtifactTools(), CORE_PLUGIN)],
-        evaluators=[(EffectsEvaluator(), CORE_PLUGIN)],
+        evaluators=[(EffectsEvaluator(), CORE_PLUGIN), (SecretsEvaluator(), CORE_PLUGIN)],
     )
     for plugin in plugins.loaded:
         try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.api.desktop import FocusService
+from handrail.api.secret_refs import normalize_secret_name
 from handrail.api.verdict import EvaluationContext, Mode, RegisteredEvaluator, Verdict, collect_opinions, decide_verdict
 from handrail.errors import HandrailError, NotFound
 from handrail.fs.path_resolution import find_link_target
@@ -75,6 +76,8 @@ class SessionPolicy:
             undoable=session.changes.undoable,
             began=session.began,
             read_text=read_small_text,
+            secret_sites={normalize_secret_name(name): each for name, each in session.settings.secrets.sites.items()},
+            find_secret=session.secrets.find,
         )
         if self._names_files:
             readable, writable = self._runtime.opened_folders(judging, session.settings.sandbox)

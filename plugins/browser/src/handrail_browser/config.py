@@ -83,9 +83,6 @@ class BrowserConfig(BaseModel):
     denied_domains: tuple[str, ...] = Field(
         default=(), description="Sites that a browser may not reach, each with all below it."
     )
-    secrets: dict[str, tuple[str, ...]] = Field(
-        default={}, description="Sites that a secret may be given to, by its name, each with all below it; unset: any."
-    )
     download_max_bytes: int = Field(
         default=500_000_000, ge=1, description="Bytes of a file that a browser may download."
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from handrail import Downstream, ToolContext
+from handrail.api.secret_refs import find_secret_names
 from handrail_browser.browsing import secret_sites
 from handrail_browser.browsing.action_params import BrowserParams
 
 if TYPE_CHECKING:
     from handrail_browser.browsing.browser_service import SessionBrowser
-    from handrail_browser.config import BrowserConfig
     from handrail_browser.driver import ActionOutcome, BrowserDriver, BrowserTab, PageNode
 
 
@@ -22,7 +22,7 @@ class ActionCall:
     ) -> None:
         self.params, self.context, self.browsers, self.driver = params, context, browsers, driver
         self.given: Any = params.given
-        self._secrets = secret_sites.find_secret_names(context.invocation.args)
+        self._secrets = find_secret_names(context.invocation.args)
 
     async def tab(self) -> BrowserTab:
         """The tab that is meant; by its element where no tab is named."""
@@ -47,7 +47,7 @@ class ActionCall:
     def check_secrets(self, url: str) -> None:
         """Raise `Denied` when the call gives a secret to a page that it is not for."""
         if self._secrets:
-            secret_sites.check_secret_sites(self._secrets, url, cast("BrowserConfig", self.context.config).secrets)
+            secret_sites.check_secret_sites(self._secrets, url, self.context.session.settings.secrets.sites)
 
     async def target(self) -> tuple[BrowserTab, PageNode]:
         """Tab and element of an action that needs one."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from pydantic import Field
 
 from handrail import Denied, Downstream, NotFound, Send, Tool, ToolContext, ToolError, __version__, tool
+from handrail.api.secret_refs import SECRET_PREFIX
 from handrail.net import retry
 from handrail_browser.config import BrowserConfig, SearchConfig
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from handrail.net.web_client import WebClient
     from handrail_browser.search.providers import SearchAnswer, SearchProvider, SearchRequest
 
-SECRET_PREFIX = "secret:"
 MAX_ANSWER_BYTES = 2_000_000
 SETUP_HINT = """a person sets [plugins.browser.search] in config.toml: provider = "searxng" with the url of an instance, or provider = "brave" or \
 "gemini" with key = "secret:NAME"; docs/web.md shows them"""
