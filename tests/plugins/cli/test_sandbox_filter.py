@@ -34,6 +34,8 @@ def outcome(machine: str, call: str | int, *args: int, network: bool = False, au
                 loaded = struct.unpack_from("<I", data, value)[0]
             case seccomp.RETURN:
                 return value
+            case seccomp.AND:
+                loaded &= value
             case seccomp.JUMP_EQUAL:
                 at += then if loaded == value else otherwise
             case seccomp.JUMP_AT_LEAST:
@@ -61,7 +63,16 @@ def outcome(machine: str, call: str | int, *args: int, network: bool = False, au
         pytest.param("ioctl", (0, 0x5412), REFUSED, id="TIOCSTI"),
         pytest.param("ioctl", (0, 0xFFFFFFFF_00005412), REFUSED, id="TIOCSTI-with-a-high-half"),
         pytest.param("ioctl", (0, 0x541C), REFUSED, id="TIOCLINUX"),
+        pytest.param("clone", (0x1200000 | 18,), REFUSED, id="a-child-whose-end-wakes"),
+        pytest.param("clone", (0x1200000 | 9,), REFUSED, id="a-child-whose-end-kills"),
+        pytest.param("clone", (0x1200000 | 17,), ALLOW, id="an-ordinary-child"),
+        pytest.param("prctl", (1, 18), REFUSED, id="to-be-woken-by-a-parent's-end"),
+        pytest.param("prctl", (1, 9), ALLOW, id="to-end-with-the-parent"),
+        pytest.param("prctl", (15, 18), ALLOW, id="a-name"),
         pytest.param("fcntl", (3, 10, 18), REFUSED, id="to-be-woken-by-a-file"),
+        pytest.param("fcntl", (3, 10, 9), REFUSED, id="to-be-ended-by-a-file"),
+        pytest.param("fcntl", (3, 10, 10), REFUSED, id="any-other-signal-for-a-file"),
+        pytest.param("fcntl", (3, 10, 0), ALLOW, id="the-usual-signal-for-a-file"),
         pytest.param("fcntl", (3, 1024, 1), REFUSED, id="to-make-others-wait-for-a-file"),
         pytest.param("fcntl", (3, 10, 29), ALLOW, id="another-signal-for-a-file"),
         pytest.param("fcntl", (3, 4, 18), ALLOW, id="flags-of-a-file"),

@@ -156,14 +156,17 @@ def _is_changed_since(place: Path, since_ns: int) -> bool:
 class ProcessHold:
     """Processes of running sandboxes, stopped until `release`: meanwhile they change nothing that a program on the host reads.
 
-    `held`: anything was stopped. `ended`: some woke one another, and were ended.
+    `held`: anything was stopped. `ended`: some woke one another, and were ended. `woken`: some ran while they were to be stopped.
     """
 
     def __init__(self) -> None:
         # With what they are, where that can be told. Others may have stopped what is below them before.
         self._stopped: dict[int, processes.ProcessInfo | None] = {}
+        # How often each of their threads had been switched to once they were still, by the process that was asked for.
+        self._switches: dict[int, Mapping[str, Sequence[str]] | None] = {}
         self.held = False
         self.ended = False
+        self.woken = False
 
     def hold(self, pids: Sequence[int]) -> bool:
         """Stop these processes and all that they have started; end them where they do not stop. Return False if they do neither."""
@@ -173,11 +176,13 @@ class ProcessHold:
             for pid in pids:
                 self._stop(pid)
             return True
+        self.end_woken()
         self.held = self.held or bool(pids)
         self._stopped |= {pid: processes.read_process(pid) for pid in pids}
         deadline = time.monotonic() + HOLD_TIMEOUT_S
         while time.monotonic() < deadline:
             if _are_still(pids):
+                self._switches |= {pid: _count_thread_switches([pid]) for pid in pids}
                 return True
             for pid in _list_process_tree(pids):
                 self._stop(pid)
@@ -195,6 +200,14 @@ class ProcessHold:
                 _send_signal(pid, signal.SIGKILL)
             time.sleep(POLL_INTERVAL_S)
         return True
+
+    def end_woken(self) -> None:
+        """End those that have run or ended since they were still: they may have changed what a program on the host reads."""
+        for pid, switches in list(self._switches.items()):
+            if _count_thread_switches([pid]) != switches:
+                self.woken = True
+                self.end([pid])
+                del self._switches[pid]
 
     def _stop(self, pid: int) -> None:
         self._stopped[pid] = processes.read_process(pid)
@@ -214,6 +227,7 @@ class ProcessHold:
                     if each not in kept:
                         _send_signal(each, signal.SIGCONT)
         self._stopped.clear()
+        self._switches.clear()
 
     def release_below(self, pid: int) -> None:
         """Let one of them run on, with all that it has started."""
@@ -335,7 +349,12 @@ class HostRun:
 
     def notes(self) -> Iterator[str]:
         """Yield what the caller should know."""
-        if self.hold.held:
+        if self.hold.woken:
+            yield (
+                "Sandboxed commands that were to be paused have run or ended meanwhile, and were ended: "
+                "what this call read in the workspace may have been changed by them."
+            )
+        elif self.hold.held:
             yield f"Sandboxed commands that still run were paused until this {'was over' if self.confined else 'had run on the host'}."
         if self.hold.ended:
             yield "Sandboxed commands that still ran were ended: they woke one another, or what they may not change was replaced."

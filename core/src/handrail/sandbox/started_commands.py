@@ -320,6 +320,7 @@ class StartedCommands:
         """A call that others were held for is over."""
         if run.confined is None:
             self._host_ended_ns = time.time_ns()
+        run.hold.end_woken()
         self.end_detached(run)
         if self._shared is None:
             self.release(run.hold)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 # <linux/bpf_common.h>, <linux/seccomp.h>
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, AND, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 # Offsets in struct seccomp_data: the call's number, the architecture, the low half of each argument (both machines are little-endian).
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
@@ -25,7 +25,10 @@ MAX_STEPS = 4096
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-F_SETSIG, F_SETLEASE, SIGCONT = 10, 1024, 18
+F_SETSIG, F_SETLEASE, PR_SET_PDEATHSIG = 10, 1024, 1
+SIGKILL, SIGCONT, SIGIO = 9, 18, 29
+# The bits of clone's flags that are the signal its parent gets when the child ends.
+EXIT_SIGNAL_BITS = 0xFF
 # S_ISUID, S_ISGID: whoever runs the file on the host later does so as its owner. O_CREAT, and the bit of its own in O_TMPFILE.
 SETUID_BITS = 0o6000
 CREATE_FLAGS = 0o100 | 0o20000000
@@ -77,7 +80,7 @@ CHECKED_CALLS: Mapping[str, tuple[int | None, int | None]] = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199),
     "openat": (257, 56), "open": (2, None), "creat": (85, None),
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
-    "fcntl": (72, 25), "mkdir": (83, None), "mkdirat": (258, 34), "mknod": (133, None), "mknodat": (259, 33),
+    "fcntl": (72, 25), "prctl": (157, 167), "mkdir": (83, None), "mkdirat": (258, 34), "mknod": (133, None), "mknodat": (259, 33),
 }  # fmt: skip
 # Which argument is the mode of a file. Of calls that open one, it is a mode only with a flag that makes the file, one argument before it.
 MODE_ARGUMENTS: Mapping[str, int] = {
@@ -141,7 +144,8 @@ def build_filter_program(*, network: bool, local_sockets: bool = True, machine: 
         _refuse_call(made, found, call, errno.EPERM)
     for call in UNKNOWN_CALLS:
         _refuse_call(made, found, call, errno.ENOSYS)
-    _refuse_new_namespaces(made, found.calls["clone"])
+    _limit_clone(made, found.calls["clone"])
+    _refuse_wake_at_parent_death(made, found.calls["prctl"])
     _refuse_terminal_input(made, found.calls["ioctl"])
     _refuse_leases(made, found.calls["fcntl"])
     named = () if network or not local_sockets else (AF_UNIX,)
@@ -181,12 +185,29 @@ def _refuse_setuid_mode(
     _add_for_call(made, machine.calls[call], [*flags, *refusing] if only_new else refusing)
 
 
-def _refuse_new_namespaces(made: _FilterProgram, number: int) -> None:
-    _add_for_call(
-        made,
-        number,
-        [(LOAD, 0, 0, ARGUMENTS), (JUMP_ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | errno.EPERM)],
-    )
+def _limit_clone(made: _FilterProgram, number: int) -> None:
+    """Refuse new namespaces, and a child whose end sends its parent SIGCONT or SIGKILL: either would wake a stopped process."""
+    steps = [
+        (LOAD, 0, 0, ARGUMENTS),
+        (JUMP_ANY_BIT, 3, 0, NEW_NAMESPACES),
+        (AND, 0, 0, EXIT_SIGNAL_BITS),
+        (JUMP_EQUAL, 1, 0, SIGCONT),
+        (JUMP_EQUAL, 0, 1, SIGKILL),
+        (RETURN, 0, 0, ERRNO | errno.EPERM),
+    ]
+    _add_for_call(made, number, steps)
+
+
+def _refuse_wake_at_parent_death(made: _FilterProgram, number: int) -> None:
+    """Refuse to have SIGCONT sent when the parent ends: it would wake a stopped process."""
+    steps = [
+        (LOAD, 0, 0, ARGUMENTS),
+        (JUMP_EQUAL, 0, 3, PR_SET_PDEATHSIG),
+        (LOAD, 0, 0, ARGUMENTS + 8),
+        (JUMP_EQUAL, 0, 1, SIGCONT),
+        (RETURN, 0, 0, ERRNO | errno.EPERM),
+    ]
+    _add_for_call(made, number, steps)
 
 
 def _refuse_terminal_input(made: _FilterProgram, number: int) -> None:
@@ -199,15 +220,17 @@ def _refuse_terminal_input(made: _FilterProgram, number: int) -> None:
 
 
 def _refuse_leases(made: _FilterProgram, number: int) -> None:
-    """Refuse leases, which make whoever opens the file on the host wait, and to have SIGCONT sent for what happens to a file: it would wake
-    a process that is stopped.
+    """Refuse leases, which make whoever opens the file on the host wait, and a signal of one's choice for what happens to a descriptor.
+
+    SIGCONT would wake a stopped process, and SIGKILL ends one, which wakes what is orphaned by that.
     """
     steps = [
         (LOAD, 0, 0, ARGUMENTS + 8),
-        (JUMP_EQUAL, 3, 0, F_SETLEASE),
-        (JUMP_EQUAL, 0, 3, F_SETSIG),
+        (JUMP_EQUAL, 4, 0, F_SETLEASE),
+        (JUMP_EQUAL, 0, 4, F_SETSIG),
         (LOAD, 0, 0, ARGUMENTS + 16),
-        (JUMP_EQUAL, 0, 1, SIGCONT),
+        (JUMP_EQUAL, 2, 0, 0),
+        (JUMP_EQUAL, 1, 0, SIGIO),
         (RETURN, 0, 0, ERRNO | errno.EPERM),
         (RETURN, 0, 0, ALLOW),
     ]
