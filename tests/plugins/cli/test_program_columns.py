@@ -253,6 +253,10 @@ FILTERING = [
     "env PS_FORMAT=pid ps",
     "env -S 'PS_FORMAT=pid ps'",
     "timeout 5 env X=1 nice ps",
+    # A higher priority on the host can starve the desktop.
+    "nice -n -20 ps",
+    "ps | chrt -f 99 cat",
+    "ionice -c 1 ps",
     "export BLKID_FILE=x; blkid",
     "BLKID_FILE=x; blkid",
     "ps | GREP_COLOR=1 UNKNOWN=1 grep x",

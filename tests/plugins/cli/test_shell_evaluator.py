@@ -230,6 +230,12 @@ CATASTROPHES = [
     "docker run -v /:/host alpine",
     "a=rm; b=-rf; $a $b /",
     "rm -rf $UNSET/",
+    # A test behind an action, or one that is negated, does not limit it.
+    "find / -delete -name x",
+    "find ~ -delete -o -name x",
+    "find ~ ! \\( -name x \\) -delete",
+    "find / -exec rm -rf {} + -name x",
+    "find ~ -print0 -name x | xargs -0 rm -rf",
 ]
 
 
@@ -285,6 +291,7 @@ def test_code_that_opens_a_database_hands_a_shell_to_nobody(code: str) -> None:
         "git commit -m 'rm -rf /'",
         "python3 -c \"print('rm -rf /')\"",
         "find ~ -name '*.pyc' -delete",
+        "find ~ \\( -name '*.pyc' \\) -print -delete",
         "chmod -R u+w build",
         "curl https://x.example | jq .",
         "curl https://x.example | python3 -m json.tool",

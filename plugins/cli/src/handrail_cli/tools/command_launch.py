@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from handrail_cli.tools.command_params import MOST_COLUMNS, MOST_ROWS, CommandPa
 if TYPE_CHECKING:
     from handrail import CommandStep, Confinement
     from handrail_cli.process.command_process import LaunchRequest
-    from handrail_cli.process.config import AnswerRule, CliConfig
+    from handrail_cli.process.config import AnswerRule, CliConfig, HostLimits
     from handrail_cli.tools.session_processes import SessionProcesses
 
 MEGABYTE = 1024 * 1024
@@ -126,12 +127,17 @@ async def prepare_launch(
         on_output=context.output,
         listening=lambda: context.listening,
         sandbox=sandbox,
-        limits=settings.limits,
+        limits=_without_files(settings.limits) if apart else settings.limits,
         output_limit=settings.output_limit * MEGABYTE,
         followed=command.background,
         withheld=withheld,
         path_shortened=path_shortened,
     )
+
+
+def _without_files(limits: HostLimits) -> HostLimits:
+    """Return the limits of a command that only inspects: programs such as `sort` cannot spill what they were given into files of the host."""
+    return limits if sys.platform == "win32" else limits.model_copy(update={"file_size": 0})
 
 
 async def _should_shorten_path(context: ToolContext) -> bool:

@@ -304,7 +304,7 @@ def _find_limit_reached(code: int, launch: LaunchRequest) -> str | None:
         name, value = ended_by[signal.Signals(-code if code < 0 else code - 128).name]
     except (ValueError, KeyError):
         return None
-    return name if value is not None else None
+    return name if value else None
 
 
 def _describe_daemons(process: CommandProcess) -> str:

@@ -23,6 +23,7 @@ VALUED_TESTS = frozenset((
 COMPARING_TEST = re.compile(r"-(newer([aBcm][aBcm])?|anewer|cnewer|samefile)")
 EXEC_ACTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 WRITING_ACTIONS = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
+ACTIONS = frozenset(("-delete", "-print", "-print0", "-printf", "-ls", *EXEC_ACTIONS, *WRITING_ACTIONS))
 
 
 def take_find(taking: ArgumentMatch, start: int) -> None:
@@ -88,7 +89,7 @@ def _take_term(taking: ArgumentMatch, at: int, first: int) -> int:
 
 
 def _note_deleted_starts(taking: ArgumentMatch, first: int) -> None:
-    """What `-delete` goes through: everything, unless a test before it names what to take."""
+    """Note what `-delete` removes: everything, unless a test before it selects files."""
     words = taking.words
     filtered = is_search_narrowed([word.guess for word in words[first:]])
     taking.worsen("effect")
@@ -107,16 +108,26 @@ NOT_OPERATORS = frozenset(("!", "-not"))
 
 
 def is_search_narrowed(texts: Sequence[str]) -> bool:
-    """Whether tests of `find` pick some of the files on every way to what is done with them. `-name '*'` picks all, and so may `! -name x`."""
+    """Return True if tests of `find` select some of the files before each action. `-name '*'` selects all, and so may `! -name x`."""
     ways = [False]
+    negated_groups: list[bool] = []
     at = 0
     while at < len(texts):
         text = texts[at]
-        if text in EXEC_ACTIONS:
-            at = next((n for n in range(at, len(texts)) if texts[n] in (";", "+")), len(texts))
+        negated = at > 0 and texts[at - 1] in NOT_OPERATORS
+        if text == "(":
+            negated_groups.append(negated)
+        elif text == ")":
+            del negated_groups[-1:]
         elif text in OR_OPERATORS:
             ways.append(False)
-        elif NARROWING_TEST.fullmatch(text) and not (at and texts[at - 1] in NOT_OPERATORS):
+        elif text in ACTIONS:
+            # A test behind an action does not limit it.
+            if not ways[-1]:
+                return False
+            if text in EXEC_ACTIONS:
+                at = next((n for n in range(at, len(texts)) if texts[n] in (";", "+")), len(texts))
+        elif NARROWING_TEST.fullmatch(text) and not negated and not any(negated_groups):
             ways[-1] = ways[-1] or not any(map(MATCH_ALL.fullmatch, texts[at + 1 : at + 2]))
         at += 1
     return all(ways)
