@@ -14,7 +14,8 @@ from hypothesis import given, settings, strategies as st
 from tests.plugins.cli.bash_cases import BARE
 
 from handrail import Decision, KeyboardTarget, SandboxOffer, View
-from handrail_cli.programs import find_program_use, rows
+from handrail_cli.programs import rows
+from handrail_cli.programs.grammars.arg_matching import match_command_line
 from handrail_cli.programs.rows import ProgramRow, RowBlock, RowError
 from handrail_cli.shell.bash.syntax import ShellWord
 from handrail_cli.shell.typed_input import judge_typed_keys
@@ -41,7 +42,7 @@ def every_row() -> Iterator[ProgramRow]:
 
 
 def needs_of(line: str) -> frozenset[str]:
-    found = find_program_use([ShellWord(text, text, (0, 0)) for text in line.split()])
+    found = match_command_line([ShellWord(text, text, (0, 0)) for text in line.split()])
     assert found is not None, line
     assert found.unknown is None, line
     return found.needs
@@ -121,7 +122,7 @@ def test_what_reaches_out_never_only_reads() -> None:
         if "network" not in row.needs or row.by is not None:
             continue
         words = [min(names) for names in row.names]
-        found = find_program_use([ShellWord(text, text, (0, 0)) for text in words])
+        found = match_command_line([ShellWord(text, text, (0, 0)) for text in words])
         assert found is not None
         assert (found.kind, "network" in found.needs) != ("reads", True), words
 

@@ -6,7 +6,8 @@ import shlex
 
 import pytest
 
-from handrail_cli.programs import ProgramUse, find_program_use, rows
+from handrail_cli.programs import ProgramUse, rows
+from handrail_cli.programs.grammars.arg_matching import match_command_line
 from handrail_cli.programs.scripts import load_checker
 from handrail_cli.shell.bash.syntax import ShellWord
 
@@ -17,7 +18,7 @@ def words(line: str, *unsure: int) -> list[ShellWord]:
 
 
 def of(line: str) -> ProgramUse:
-    found = find_program_use(words(line))
+    found = match_command_line(words(line))
     assert found is not None, line
     return found
 
@@ -194,14 +195,14 @@ def test_a_listed_name_is_no_abbreviation_of_a_longer_one() -> None:
 
 
 def test_a_program_without_a_row_is_not_known() -> None:
-    assert find_program_use(words("no-such-program x")) is None
-    assert find_program_use(words("ls", 0)) is None
+    assert match_command_line(words("no-such-program x")) is None
+    assert match_command_line(words("ls", 0)) is None
 
 
 def test_a_word_that_may_turn_out_an_option_is_unknown_save_where_no_option_does_more() -> None:
-    assert find_program_use(words("sort X", 1)).unknown == 1  # type: ignore[union-attr]
-    assert find_program_use(words("sort -- X", 2)).unknown is None  # type: ignore[union-attr]
-    assert find_program_use(words("cat X", 1)).unknown is None  # type: ignore[union-attr]
+    assert match_command_line(words("sort X", 1)).unknown == 1  # type: ignore[union-attr]
+    assert match_command_line(words("sort -- X", 2)).unknown is None  # type: ignore[union-attr]
+    assert match_command_line(words("cat X", 1)).unknown is None  # type: ignore[union-attr]
 
 
 def test_roles_say_what_a_command_names() -> None:
@@ -312,9 +313,9 @@ def test_nothing_hides_in_what_looks_like_text(language: str, code: str) -> None
 
 
 def test_code_on_standard_input_is_looked_at_where_it_stands_in_the_line() -> None:
-    assert find_program_use(words("python3"), fed="print(1)").kind == "reads"  # type: ignore[union-attr]
-    assert find_program_use(words("python3 -"), fed="import socket").kind == "dangerous"  # type: ignore[union-attr]
-    assert [one.code for one in find_program_use(words("bash -s"), fed="rm x").inner] == ["rm x"]  # type: ignore[union-attr]
+    assert match_command_line(words("python3"), fed="print(1)").kind == "reads"  # type: ignore[union-attr]
+    assert match_command_line(words("python3 -"), fed="import socket").kind == "dangerous"  # type: ignore[union-attr]
+    assert [one.code for one in match_command_line(words("bash -s"), fed="rm x").inner] == ["rm x"]  # type: ignore[union-attr]
 
 
 MORE = [
@@ -499,5 +500,5 @@ def test_what_an_eval_would_take_apart_is_not_a_name() -> None:
 
 
 def test_a_comparison_of_numbers_computes_only_within_double_brackets() -> None:
-    assert find_program_use(words("[ N -gt 3 ]", 1)).unknown is None  # type: ignore[union-attr]
-    assert find_program_use(words("[[ N -gt 3 ]]", 1)).unknown is not None  # type: ignore[union-attr]
+    assert match_command_line(words("[ N -gt 3 ]", 1)).unknown is None  # type: ignore[union-attr]
+    assert match_command_line(words("[[ N -gt 3 ]]", 1)).unknown is not None  # type: ignore[union-attr]

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from handrail_cli.programs import find_program_use, grammars, rows, scripts
+from handrail_cli.programs import grammars, rows, scripts
+from handrail_cli.programs.grammars.arg_matching import match_command_line
 from handrail_cli.programs.rows import ProgramRow
 from handrail_cli.shell.bash.syntax import ShellWord
 
@@ -101,7 +102,7 @@ WORDS = st.one_of(
     texts=st.lists(st.tuples(WORDS, st.sampled_from(["sure", "unsure", "glob"])), max_size=8),
 )
 def test_words_never_make_it_fail(program: str, texts: list[tuple[str, str]]) -> None:
-    found = find_program_use([ShellWord(program, program, (0, 0)), *(word(text, kind) for text, kind in texts)])
+    found = match_command_line([ShellWord(program, program, (0, 0)), *(word(text, kind) for text, kind in texts)])
     assert found is not None
     size = len(texts) + 1
     assert found.unknown is None or 0 <= found.unknown < size
@@ -127,7 +128,7 @@ def test_letters_together_are_what_they_are_apart(parts: list[str]) -> None:
     files = [part for part in parts if not part.startswith("-")]
     together = ["rm", *(["-" + "".join(flag[1] for flag in flags)] if flags else []), *files]
     apart = ["rm", *flags, *files]
-    one, other = (find_program_use([ShellWord(text, text, (0, 0)) for text in texts]) for texts in (together, apart))
+    one, other = (match_command_line([ShellWord(text, text, (0, 0)) for text in texts]) for texts in (together, apart))
     assert one is not None
     assert other is not None
     assert one.kind == other.kind

@@ -14,7 +14,7 @@ from handrail.fs.git_index import find_repository_above
 from handrail.sandbox import repositories
 from handrail.sandbox.toolchains import SYSTEM_PROGRAM_ROOTS
 from handrail_cli.programs import InnerRun, NamedOperand, ProgramUse
-from handrail_cli.programs.arg_matching import match_command_line
+from handrail_cli.programs.grammars.arg_matching import match_command_line
 from handrail_cli.programs.grammars.code_runners import find_destructive_task
 from handrail_cli.programs.values import CONTAINED_NEEDS, add_network_need
 from handrail_cli.sandboxes.named_files import is_path_below

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from handrail_cli.programs.arg_matching import ArgumentMatch
+    from handrail_cli.programs.grammars.arg_matching import ArgumentMatch
 
 # By the module and function in which each stands: a command line needs one or none of them.
 GRAMMARS: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 
 PLAIN_OPTION = re.compile(
     r"--(verbose|gzip|gunzip|ungzip|bzip2|xz|zstd|lzma|lzip|lzop|compress|auto-compress|no-auto-compress|numeric-owner|same-permissions|preserve-permissions|no-same-permissions"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from handrail.audit.redaction import is_credential
-from handrail_cli.programs.arg_matching import ArgumentMatch, assign_operands, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, assign_operands, note_role
 from handrail_cli.programs.rows import RowOperand
 from handrail_cli.shell.bash.syntax import ShellWord
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 
 CODER = re.compile(
     r"(?i)(@|msl:|mvg:|ephemeral:|text:|label:@|caption:@|https?:|ftp:|url:|epi:|eps:|ps:|pdf:|delegate|video:|x:|inline:|show:|win:|print:|scan:).*|.*[|].*"

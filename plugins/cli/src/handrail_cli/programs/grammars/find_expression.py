@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 from handrail_cli.programs.values import InnerRun
 
 PLAIN_TESTS = frozenset((

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from handrail_cli.programs.arg_matching import ArgumentMatch
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch
 from handrail_cli.programs.grammars.common_checks import SECRET_SETTING
 
 LIST_OPTIONS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 from handrail_cli.programs.grammars.common_checks import FOREIGN_ADDRESS, SECRET_SETTING, check_foreign_address
 from handrail_cli.programs.grammars.interpreters import take_python_module
 from handrail_cli.programs.values import InnerRun, UseNeed

@@ -6,7 +6,7 @@ import ipaddress
 import re
 
 from handrail.audit.redaction import is_secret_name
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 
 LSOF_PLAIN = frozenset("abhlnNOPRtUvVwXEQC?")
 LSOF_VALUED = frozenset("cdpu")

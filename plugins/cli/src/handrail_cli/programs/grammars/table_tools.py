@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 
 MLR_FORMATS = r"csv|tsv|json|jsonl|nidx|xtab|pprint|dkvp|markdown|md|usv|asv|csvlite|tsvlite|yaml"
 MLR_PLAIN = re.compile(

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from handrail_cli.programs.arg_matching import ArgumentMatch, note_role
+from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 from handrail_cli.programs.values import InnerRun
 from handrail_cli.shell.bash.syntax import ShellWord
 

@@ -6,13 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from handrail_cli.programs.scripts.script_finding import ScriptFinding, is_alarming
-from handrail_cli.programs.values import InnerRun
-
-if TYPE_CHECKING:
-    from handrail_cli.programs.arg_matching import ArgumentMatch
+from handrail_cli.programs.scripts.script_finding import ScriptFinding
 
 # By the module and function in which each stands: a command line needs one or none of them.
 CHECKERS: Mapping[str, str] = {
@@ -69,23 +65,3 @@ def load_checker(language: str) -> Callable[[str], ScriptFinding]:
     """What tells what a script in this language does."""
     module, _, function = CHECKERS[language].partition(".")
     return cast("Callable[[str], ScriptFinding]", getattr(import_module(f"{__name__}.{module}"), function))
-
-
-def note_script_effects(taking: ArgumentMatch, language: str, text: str, at: int) -> None:
-    """Add what a script does to what is known of its command line."""
-    taking.inner.append(InnerRun(at, at + 1, text, language))
-    if "filters" in taking.needs and not is_simple_script(language, text):
-        taking.needs.discard("filters")
-    if language not in CHECKERS:
-        return
-    finding = load_checker(language)(text)
-    taking.worsen(
-        finding.kind, code=finding.code or "runs_program", why=f"the script of {taking.path} {finding.why}", at=at
-    )
-    taking.needs |= finding.needs
-    for role, value in finding.named:
-        taking.name(role, at, value)
-    if finding.doubtful and language in HARMLESS_LANGUAGES:
-        taking.doubt(at)
-    elif finding.doubtful:
-        taking.unread(at, inline=language in GENERAL and not (runs_commands(language, text) or is_alarming(text)))

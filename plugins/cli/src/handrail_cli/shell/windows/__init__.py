@@ -3,7 +3,7 @@
 shell.powershell, shell.cmd                       parse a text
 powershell_analyzer, cmd_analyzer                 walk over all that may run, with what can be known of its words
 cmdlet_rules, cmdlet_handlers, member_access      say what a cmdlet, or a member of .NET, comes to
-program_analyzer, rules, portable_programs        say what a program comes to
+program_analyzer, program_rules, portable_programs say what a program comes to
 cmdlet_table, program_table, powershell.dotnet    hold what is known of them, as data: nothing else is let pass
 path_effects, findings                            say what a place is, and what all that was found comes to
 """

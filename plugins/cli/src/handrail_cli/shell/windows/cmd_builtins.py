@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from handrail_cli.shell.cmd.parser import UNKNOWN_MARK, CmdCommand
-from handrail_cli.shell.windows import rules
 from handrail_cli.shell.windows.findings import FindingGrade
 from handrail_cli.shell.windows.path_effects import note_delete, note_read, note_write, resolve_path
 from handrail_cli.shell.windows.program_call import CallWord, ProgramCall, StdinContent
+from handrail_cli.shell.windows.program_rules import judge_by_rule
 
 if TYPE_CHECKING:
     from handrail_cli.shell.windows.cmd_analyzer import CmdAnalyzer
@@ -149,7 +149,7 @@ def _note_moved(line: CmdAnalyzer, word: CallWord, item: CmdCommand) -> None:
 
 
 def _judge_link(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWord], item: CmdCommand) -> None:
-    rules.judge_by_rule(line.case, ProgramCall("mklink", tuple(words), span=item.span))
+    judge_by_rule(line.case, ProgramCall("mklink", tuple(words), span=item.span))
 
 
 def _judge_folder_change(

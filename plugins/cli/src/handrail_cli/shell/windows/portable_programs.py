@@ -10,7 +10,8 @@ from dataclasses import replace
 from handrail import Decision, Opinion, Reason, Route
 from handrail.fs import path_resolution
 from handrail.net import urls
-from handrail_cli.programs import InnerRun, NamedOperand, find_program_use
+from handrail_cli.programs import InnerRun, NamedOperand
+from handrail_cli.programs.grammars.arg_matching import match_command_line
 from handrail_cli.programs.values import add_network_need
 from handrail_cli.shell.bash.syntax import ShellWord as Whole
 from handrail_cli.shell.windows import program_table as data
@@ -45,7 +46,7 @@ def judge_portable_program(case: LineEvaluation, call: ProgramCall, before: int)
     """Judge a program that is the same on every system by its own grammar; None when it is not known."""
     words = [Whole(name := data.PROGRAM_ALIASES.get(call.name, call.name), name, call.span or (0, 0))]
     words += [Whole(word.text, word.guess, word.span or (0, 0)) for word in call.words]
-    found = find_program_use(words)
+    found = match_command_line(words)
     if found is None:
         return None
     if "engine" in found.needs:

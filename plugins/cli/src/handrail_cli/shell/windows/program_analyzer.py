@@ -199,9 +199,10 @@ def _judge_code_runner(case: LineEvaluation, call: ProgramCall) -> None:
 
 
 def _judge_by_rule(case: LineEvaluation, call: ProgramCall) -> frozenset[str]:
-    from handrail_cli.shell.windows import rules
+    # Imported here, as some of the rules judge another program in their turn.
+    from handrail_cli.shell.windows.program_rules import judge_by_rule
 
-    return rules.judge_by_rule(case, call)
+    return judge_by_rule(case, call)
 
 
 SHELLS = frozenset(("powershell", "pwsh", "cmd", "powershell_ise"))

@@ -68,7 +68,7 @@ READERS: dict[str, ReadOnlyProgram] = {
     "vol": _create_reader("", "data"),
 }
 
-# Programs with rules of their own, in `rules`.
+# Programs with rules of their own, in `program_rules`.
 RULED_PROGRAMS = (
     "reg", "sc", "schtasks", "wmic", "net", "net1", "netsh", "taskkill", "tskill", "shutdown", "certutil", "bitsadmin", "mshta", "msiexec",
     "vssadmin",

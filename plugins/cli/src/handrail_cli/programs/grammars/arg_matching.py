@@ -9,6 +9,7 @@ from typing import Literal, cast
 from handrail import Reason
 from handrail_cli.programs import grammars, rows, scripts
 from handrail_cli.programs.rows import REMAINDER_ROLES, SUBCOMMAND_OPERAND, ProgramRow, RowOperand, RowOption
+from handrail_cli.programs.scripts.script_finding import is_alarming
 from handrail_cli.programs.values import (
     CONTAINED_NEEDS,
     OPENING_NEEDS,
@@ -136,8 +137,13 @@ class ArgumentMatch:
         )
 
 
-def match_command_line(words: Sequence[ShellWord], fed: str | None = None) -> ProgramUse | None:
-    """See `handrail_cli.programs.find_program_use`."""
+def match_command_line(words: Sequence[ShellWord], *, fed: str | None = None) -> ProgramUse | None:
+    """Return what a command line does by the grammar of its program, before any path is looked at; None if the program is not known.
+
+    `fed` is the text on its standard input, where that stands in the command line (a here-document or here-string), for what runs it.
+
+    The first word is the program, with or without a folder: whose program it is, is for the caller to judge.
+    """
     if not words or words[0].text is None:
         return None
     name = words[0].text.rpartition("/")[2]
@@ -461,7 +467,28 @@ def _note_code(taking: ArgumentMatch, language: str, at: int, value: str | None)
         taking.worsen("dangerous", code="hidden_code", why=f"what {taking.path} is to run cannot be seen", at=at)
         taking.doubt(at)
     else:
-        scripts.note_script_effects(taking, language, text, at)
+        _note_script(taking, language, text, at)
+
+
+def _note_script(taking: ArgumentMatch, language: str, text: str, at: int) -> None:
+    """Add what a script does to what is known of its command line."""
+    taking.inner.append(InnerRun(at, at + 1, text, language))
+    if "filters" in taking.needs and not scripts.is_simple_script(language, text):
+        taking.needs.discard("filters")
+    if language not in scripts.CHECKERS:
+        return
+    finding = scripts.load_checker(language)(text)
+    taking.worsen(
+        finding.kind, code=finding.code or "runs_program", why=f"the script of {taking.path} {finding.why}", at=at
+    )
+    taking.needs |= finding.needs
+    for role, value in finding.named:
+        taking.name(role, at, value)
+    if finding.doubtful and language in scripts.HARMLESS_LANGUAGES:
+        taking.doubt(at)
+    elif finding.doubtful:
+        inline = language in scripts.GENERAL and not (scripts.runs_commands(language, text) or is_alarming(text))
+        taking.unread(at, inline=inline)
 
 
 def _finish_match(taking: ArgumentMatch) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from handrail_cli.shell.windows import file_rules, runner_rules, system_rules
 from handrail_cli.shell.windows.findings import FindingGrade, LineEvaluation
 from handrail_cli.shell.windows.program_call import ProgramCall, ProgramRule
-from handrail_cli.shell.windows.rules import file_rules, runner_rules, system_rules
 
 RULES: Mapping[str, ProgramRule] = {**system_rules.RULES, **file_rules.RULES, **runner_rules.RULES}
 
