@@ -16,7 +16,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Approval, Choice, Downstream, Session
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .published import Published
 

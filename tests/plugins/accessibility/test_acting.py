@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Launch, Use
 from .published import BUTTON, EDITABLE, ENTRY, FIELD, PASSWORD, SENSITIVE, SHOWING, USABLE, Published, Thing

@@ -17,7 +17,7 @@ from handrail import Downstream, Element, Rect, StaleElement, ToolUnavailable, W
 from handrail.desktop.thread_worker import ThreadWorker
 from handrail_accessibility.ax.provider import AxProvider, open_ax_provider
 from handrail_accessibility.native.service import NativeTreeService
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 WINDOW = Window("0x2a", "Untitled", "TextEdit", 501, Rect(100, 50, 600, 400), active=True)
 GONE, REFUSED = -25202, -25205

@@ -15,7 +15,7 @@ from handrail.testing.backend_contract import FakeBackendContext
 from handrail_accessibility.atspi.bus import DBUS_DAEMON, AccessibilityBus, BusLost
 from handrail_accessibility.atspi.service import AtSpiService
 from handrail_accessibility.backend import AccessibilityBackend
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Launch, shows, until, yes
 from .published import BUTTON, Published, Thing

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Drawn, Launch, Use, begin, until
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Launch, Use, empty, until
 from .published import BUTTON, ENTRY, LABEL, Published, Thing

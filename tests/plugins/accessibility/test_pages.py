@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail import Session
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Use, begin, shows, until
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from handrail import NotFound, Session
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Launch, begin, until
 from .published import BUTTON, EDITABLE, ENTRY, FOCUSED, LABEL, LIST, PANEL, PASSWORD, SHOWING, USABLE, Published, Thing

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from handrail import Element
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Launch, shows, until
 from .published import EDITABLE, ENTRY, FIELD, USABLE, Published, Thing

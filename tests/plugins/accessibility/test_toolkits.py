@@ -22,7 +22,7 @@ from handrail_accessibility.atspi.coordinate_transform import (
     find_process_windows,
 )
 from handrail_accessibility.atspi.toolkits import ToolkitInfo
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 from .conftest import Drawn, Launch, Use, begin, lacks, until, yes
 

@@ -13,7 +13,7 @@ from tests.plugins.accessibility.told_uia import Gone, Thing, World
 from handrail import AmbiguousElement, Downstream, Element, NotFound, Rect, StaleElement, Window
 from handrail.desktop.thread_worker import ThreadWorker
 from handrail_accessibility.native.service import NativeTreeService, find_window
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 from handrail_accessibility.uia.properties import UiaProperty
 from handrail_accessibility.uia.provider import UiaProvider
 

@@ -13,7 +13,7 @@ from handrail import Denied, Downstream, Element, InvalidArguments, ToolContext
 from handrail.desktop.load_timeouts import scale_timeout
 from handrail_accessibility.change_detection import describe_element
 from handrail_accessibility.element_finder import build_hidden_error
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 ClickPolicy = Literal["if_needed", "if_refused", "never"]
 ActionEffect = Literal["confirmed", "none", "unverified"]

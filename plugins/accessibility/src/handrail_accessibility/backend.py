@@ -7,7 +7,7 @@ from time import monotonic
 from typing import ClassVar
 
 from handrail import BackendContext, BackendUnavailable, Downstream, ToolUnavailable, Tree, VisionBackend
-from handrail_accessibility.protocol import AccessibilityController
+from handrail_accessibility.tree.protocol import AccessibilityController
 
 SUPPORTED_PLATFORMS = ("linux", "win32", "darwin")
 

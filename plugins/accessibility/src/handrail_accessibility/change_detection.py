@@ -10,8 +10,8 @@ import anyio
 
 from handrail import Downstream, Element
 from handrail.desktop.load_timeouts import scale_timeout
-from handrail_accessibility.protocol import AccessibilityController, WindowSnapshot
-from handrail_accessibility.wording import format_title
+from handrail_accessibility.tree.protocol import AccessibilityController, WindowSnapshot
+from handrail_accessibility.tree.wording import format_title
 
 SNAPSHOT_POLL_S = 0.03
 # A GTK button stays pressed for a tenth of a second after its action; a shorter calm would report that as the change.

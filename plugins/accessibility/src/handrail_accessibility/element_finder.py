@@ -9,8 +9,8 @@ from typing import Any
 from handrail import AmbiguousElement, Downstream, Element, InvalidArguments, NotFound, StaleElement, ToolContext
 from handrail.text import find_similar_texts, is_label_match, normalize_label
 from handrail_accessibility.change_detection import describe_element
-from handrail_accessibility.protocol import AccessibilityController
-from handrail_accessibility.wording import escape_invisible, format_title
+from handrail_accessibility.tree.protocol import AccessibilityController
+from handrail_accessibility.tree.wording import escape_invisible, format_title
 
 MAX_CANDIDATES = 10
 # More than a read shows: a name may be far down.

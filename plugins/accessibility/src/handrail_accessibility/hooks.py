@@ -11,18 +11,32 @@ if TYPE_CHECKING:
     from handrail import Service, ServiceContext, Tool, VisionBackend
     from handrail_accessibility.atspi.service import AtSpiService
     from handrail_accessibility.native.service import NativeTreeService
+    from handrail_accessibility.native.tree import TreeProvider
 
 
 async def open_accessibility(context: ServiceContext) -> AtSpiService | NativeTreeService:
     """The accessibility tree of one desktop."""
     if sys.platform != "linux":
-        from handrail_accessibility.native.service import open_native_tree
+        from handrail.desktop.thread_worker import ThreadWorker
+        from handrail_accessibility.native.service import NativeTreeService
 
-        return open_native_tree(context)
+        worker = ThreadWorker("a program's tree", open_tree_provider, lambda provider: provider.end())
+        return NativeTreeService(worker, context.service)
     # dbus-fast takes a tenth of a second to import.
     from handrail_accessibility.atspi.service import AtSpiService
 
     return AtSpiService(context.desktop, context.service)
+
+
+def open_tree_provider() -> TreeProvider:
+    """Open the tree of this platform, for the calling thread; `ToolUnavailable` where there is none, or no permission."""
+    if sys.platform == "win32":
+        from handrail_accessibility.uia.client import open_uia_provider
+
+        return open_uia_provider()
+    from handrail_accessibility.ax.provider import open_ax_provider
+
+    return open_ax_provider()
 
 
 @hookimpl

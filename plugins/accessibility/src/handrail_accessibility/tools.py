@@ -20,10 +20,10 @@ from handrail import (
     element_wire,
     tool,
 )
-from handrail_accessibility.wording import escape_invisible, format_title
+from handrail_accessibility.tree.wording import escape_invisible, format_title
 
 if TYPE_CHECKING:
-    from handrail_accessibility.protocol import AccessibilityController
+    from handrail_accessibility.tree.protocol import AccessibilityController
 
 ELEMENT_BUDGET = 500
 # Elements that are gone through to find the place where to go on.

@@ -17,7 +17,7 @@ from handrail_accessibility.action_execution import (
 )
 from handrail_accessibility.change_detection import describe_element
 from handrail_accessibility.state_actions import choose_option
-from handrail_accessibility.wording import format_number
+from handrail_accessibility.tree.wording import format_number
 
 # What presses a button or goes to the next field where there is one line only.
 KEY_CHARS = re.compile("[\n\r\t]")

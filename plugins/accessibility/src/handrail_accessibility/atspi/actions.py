@@ -25,7 +25,7 @@ from handrail_accessibility.atspi.nodes import (
     fetch_node,
 )
 from handrail_accessibility.atspi.roles import CELL, ITEM_ROLES, AtSpiState
-from handrail_accessibility.roles import RoleKind
+from handrail_accessibility.tree.roles import RoleKind
 
 # Toolkits name the same thing differently, and Chromium does not name it at all.
 PRESS_ACTIONS = (

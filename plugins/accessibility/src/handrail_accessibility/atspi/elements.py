@@ -32,8 +32,8 @@ from handrail_accessibility.atspi.toolkits import fetch_toolkit
 from handrail_accessibility.atspi.transform_resolver import PlacedObject
 from handrail_accessibility.atspi.tree_cache import TreeCache
 from handrail_accessibility.atspi.windows import TopLevelWindow
-from handrail_accessibility.roles import RoleKind
-from handrail_accessibility.wording import format_number
+from handrail_accessibility.tree.roles import RoleKind
+from handrail_accessibility.tree.wording import format_number
 
 # Enough to recognise a text by; the whole is there for `read`.
 MAX_VALUE_CHARS = 500

@@ -8,7 +8,7 @@ from handrail_accessibility.atspi.elements import list_node_actions
 from handrail_accessibility.atspi.nodes import AtSpiNode, NodeHandle, NodeRef, fetch_cached_nodes
 from handrail_accessibility.atspi.roles import AtSpiState, describe_states
 from handrail_accessibility.atspi.windows import TopLevelWindow
-from handrail_accessibility.roles import RoleKind
+from handrail_accessibility.tree.roles import RoleKind
 
 
 async def find_hidden_elements(

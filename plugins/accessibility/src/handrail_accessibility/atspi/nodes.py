@@ -25,7 +25,7 @@ from handrail_accessibility.atspi.bus import (
 )
 from handrail_accessibility.atspi.roles import AtSpiState, map_role
 from handrail_accessibility.atspi.toolkits import ToolkitInfo, fetch_toolkit
-from handrail_accessibility.roles import ElementRole
+from handrail_accessibility.tree.roles import ElementRole
 
 ACCESSIBLE_INTERFACE = A11Y_PREFIX + "Accessible"
 VALUE_INTERFACE = A11Y_PREFIX + "Value"

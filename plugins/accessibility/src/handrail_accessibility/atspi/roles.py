@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from handrail_accessibility.roles import ElementRole, RoleKind, build_roles
+from handrail_accessibility.tree.roles import ElementRole, RoleKind, build_roles
 
 
 class AtSpiState(IntEnum):

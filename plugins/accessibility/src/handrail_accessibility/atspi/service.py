@@ -36,8 +36,8 @@ from handrail_accessibility.atspi.window_finder import (
 )
 from handrail_accessibility.atspi.window_reader import ReadOptions, WindowReader
 from handrail_accessibility.atspi.windows import ANSWER_TIMEOUT_S, ScannedWindows, TopLevelWindow, WindowScan
-from handrail_accessibility.glance import build_glance, find_focused, require_ref
-from handrail_accessibility.protocol import WindowSnapshot
+from handrail_accessibility.tree.glance import build_glance, find_focused, require_ref
+from handrail_accessibility.tree.protocol import WindowSnapshot
 
 SCENE_DEADLINE_S = 1.5
 GLANCE_DEADLINE_S = 3.0

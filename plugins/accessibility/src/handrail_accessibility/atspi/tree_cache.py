@@ -23,7 +23,7 @@ from handrail_accessibility.atspi.nodes import (
 from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, WEB_PAGE, AtSpiState
 from handrail_accessibility.atspi.tables import fetch_visible_cells
 from handrail_accessibility.atspi.toolkits import ToolkitInfo, fetch_toolkit
-from handrail_accessibility.roles import RoleKind
+from handrail_accessibility.tree.roles import RoleKind
 
 # A spreadsheet says it has 2,147,483,647 children, and asking for them never ends.
 MAX_CHILDREN = 500

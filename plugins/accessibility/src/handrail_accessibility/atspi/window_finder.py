@@ -9,7 +9,7 @@ from handrail import AmbiguousElement, Downstream, NotFound, ToolUnavailable, Wi
 from handrail.text import fold_text
 from handrail_accessibility.atspi.transform_resolver import TransformResolver
 from handrail_accessibility.atspi.windows import ScannedWindows, TopLevelWindow
-from handrail_accessibility.wording import format_title
+from handrail_accessibility.tree.wording import format_title
 
 
 async def find_window(windows: ScannedWindows, named: str | None, places: TransformResolver) -> TopLevelWindow | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from handrail import Rect
 from handrail_accessibility.native.tree import SELECTABLE_ROLES, NativeNode
-from handrail_accessibility.roles import ElementRole, RoleKind, build_roles
-from handrail_accessibility.wording import format_number
+from handrail_accessibility.tree.roles import ElementRole, RoleKind, build_roles
+from handrail_accessibility.tree.wording import format_number
 
 # All that is asked of an object, in one call.
 REQUESTED_ATTRIBUTES = (

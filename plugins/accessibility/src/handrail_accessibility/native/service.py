@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from handrail import AmbiguousElement, Element, Glance, NotFound, ServiceContext, StaleElement, Tree, Window
+from handrail import AmbiguousElement, Element, Glance, NotFound, StaleElement, Tree, Window
 from handrail.desktop.thread_worker import ThreadWorker
 from handrail.text import fold_text
-from handrail_accessibility.glance import build_glance, find_focused, require_ref
 from handrail_accessibility.native.tree import (
     ActionVerb,
     NativeHandle,
@@ -22,8 +20,9 @@ from handrail_accessibility.native.tree import (
     is_worth_listing,
     walk_nodes,
 )
-from handrail_accessibility.protocol import WindowSnapshot
-from handrail_accessibility.wording import format_title
+from handrail_accessibility.tree.glance import build_glance, find_focused, require_ref
+from handrail_accessibility.tree.protocol import WindowSnapshot
+from handrail_accessibility.tree.wording import format_title
 
 # Objects that a window is asked for at most; a list is asked for what fits and more, as most of a tree is boxes.
 MAX_OBJECTS = 5000
@@ -245,21 +244,3 @@ def _is_query_match(node: NativeNode, query: str | None) -> bool:
         return True
     sought = fold_text(query)
     return any(sought in fold_text(part) for part in (node.name, node.role.word, node.value or ""))
-
-
-def open_provider() -> TreeProvider:
-    """The tree of this platform, for the calling thread."""
-    if sys.platform == "win32":
-        from handrail_accessibility.uia.client import open_uia_provider as on_windows
-
-        return on_windows()
-    from handrail_accessibility.ax.provider import open_ax_provider as on_macos
-
-    return on_macos()
-
-
-def open_native_tree(context: ServiceContext) -> NativeTreeService:
-    """The service for the context's desktop."""
-    return NativeTreeService(
-        ThreadWorker("a program's tree", open_provider, lambda provider: provider.end()), context.service
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from handrail import Element, Rect, Window
-from handrail_accessibility.roles import ElementRole, RoleKind
+from handrail_accessibility.tree.roles import ElementRole, RoleKind
 
 ActionVerb = Literal["press", "focus", "select", "expand", "collapse", "scroll"]
 
