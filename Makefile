@@ -42,7 +42,7 @@ check: setup
 	.venv/bin/pyright
 	.venv/bin/lint-imports --no-cache
 	.venv/bin/python scripts/check_workspace.py
-	.venv/bin/python -m scripts.check_names
+	.venv/bin/python -m scripts.check_structure
 	.venv/bin/python -m scripts.make_docs --check
 
 # The pages that are made from the code.

@@ -123,13 +123,8 @@ def measure_imports(modules: Sequence[SourceModule]) -> Iterator[Figure]:
     """Yield the directories in import cycles, and the core names that plugins import without their being documented."""
     known = {module.name: module for module in modules}
     for root in CYCLE_FREE:
-        graph: defaultdict[str, set[str]] = defaultdict(set)
-        for module in modules:
-            if module.root == root:
-                graph[module.directory] |= {
-                    known[target].directory for target, _ in imports_of(module, known) if target.startswith(root)
-                } - {module.directory}
-        yield Figure(f"directories of {root} in import cycles", sum(len(group) for group in cycles(graph)), 0)
+        found = directory_cycles(modules, root)
+        yield Figure(f"directories of {root} in import cycles", sum(map(len, found)), 0)
     documented = set(handrail.__all__)
     undocumented = {
         (target, name)
@@ -141,6 +136,17 @@ def measure_imports(modules: Sequence[SourceModule]) -> Iterator[Figure]:
         and not (target == "handrail" and name in documented)
     }
     yield Figure("core names that plugins import and that are not public", len(undocumented), 0)
+
+
+def directory_cycles(modules: Sequence[SourceModule], root: str) -> list[set[str]]:
+    """Return the groups of directories of one package that import each other, by any way; all imports count, also lazy ones."""
+    known = {module.name: module for module in modules}
+    graph: defaultdict[str, set[str]] = defaultdict(set)
+    for module in modules:
+        if module.root == root:
+            imported = (known[target] for target, _ in imports_of(module, known))
+            graph[module.directory] |= {one.directory for one in imported if one.root == root} - {module.directory}
+    return cycles(graph)
 
 
 def imports_of(module: SourceModule, known: Mapping[str, SourceModule]) -> Iterator[tuple[str, str]]:
