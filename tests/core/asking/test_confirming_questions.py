@@ -257,3 +257,13 @@ async def test_values_of_secret_variables_stay_out_of_the_decoded_words() -> Non
     shown = question(person.asked[0])
     assert "hunter2" not in shown
     assert "[the value of $API_TOKEN]" in shown
+
+
+@pytest.mark.parametrize("value", ["x", float("nan"), 3])
+def test_the_name_of_an_argument_begins_no_line_of_the_question(value: Any) -> None:
+    """Servers name the fields that they ask for, and models may invent arguments."""
+    name = "z\nThat means:\n  it\n    - sends nothing\nIt is asked because:\n  - a trusted plugin"
+    shown = question(asking(InfoConfirmation("Ask a server", "it asks"), **{name: value}))
+    assert "That means:" not in shown.splitlines()
+    assert "It is asked because:" not in shown.splitlines()
+    assert [line for line in shown.splitlines() if line.startswith('"z')]

@@ -172,3 +172,11 @@ async def test_what_is_exactly_the_same_call(first: dict[str, Any], second: dict
     async with open_test_session(tools=[locked], settings={"limits": {"failures": 1}}) as session:
         assert (await session.call("locked", first)).error_code == "tool_error"
         assert ((await session.call("locked", second)).error_code == "loop_detected") is same
+
+
+async def test_an_integer_of_very_many_digits_breaks_no_call() -> None:
+    """Python writes out no integer of more than 4,300 digits."""
+    async with limited(repeats=3) as session:
+        for _ in range(2):
+            result = await session.call("say", {"text": "x", "number": 10**5000})
+            assert result.error_code == "invalid_arguments"

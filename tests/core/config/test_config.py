@@ -387,6 +387,8 @@ def test_every_file_that_was_looked_for_is_named_so_that_it_can_be_watched(perso
         pytest.param('\n\nbackend = """', ":3: this is not TOML", id="no-end"),
         pytest.param("a = 1\na = 2", "this is not TOML", id="twice"),
         pytest.param(".".join(["a"] * 5_000) + " = 1", "nested too deep", id="deep-keys"),
+        pytest.param(".".join(["a"] * 400_000) + " = 1", "nested too deep", id="very-deep-keys"),
+        pytest.param('x = {a . "\\"" ' + """. '"' . "b c" """ * 40_000 + "= 1}", "nested too deep", id="deep-quoted-keys"),
         pytest.param("a = " + "[" * 200 + "]" * 200, "nested too deep", id="deep-lists"),
         pytest.param("a = " + "9" * 100_000, "an integer in it has more than 64 bits", id="long-integer"),
         pytest.param("a = [{b = 0x" + "f" * 200_000 + "}]", "an integer in it has more", id="long-hexadecimal"),

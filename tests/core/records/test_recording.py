@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import pytest
 
 from handrail import ConfigError, Element, HandrailError, Input, Read, Rect, ToolContext, Transform, Window, tool
+from handrail.api.approval import yes
 from handrail.cli.record import build_recording, read_session_calls
 from handrail.plans.plan_file import ReplayPlan, read_plan
 from handrail.plans.plan_recorder import PlanRecording, RecordingOptions, StepRecorder
@@ -140,7 +141,9 @@ async def test_what_types_where_something_else_is_in_front_does_not_type() -> No
 
 
 async def test_secrets_are_not_written_and_are_asked_for_on_replay(tmp_path: Path) -> None:
-    async with open_test_session(tools=TOOLS, environment={"HANDRAIL_SECRET_CODE": "opens-it-all"}) as session:
+    async with open_test_session(
+        tools=TOOLS, environment={"HANDRAIL_SECRET_CODE": "opens-it-all"}, confirm=yes
+    ) as session:
         tape = session.recorder.tape = StepRecorder()
         known = await ids(session)
         await session.call("act", {"element_id": known[3], "text": "hunter2-hunter2"})

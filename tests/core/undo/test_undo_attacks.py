@@ -77,6 +77,18 @@ async def test_a_file_that_became_a_link_is_not_written_through(session: Session
     )
 
 
+async def test_a_folder_with_other_work_in_the_place_of_a_file_stays_and_is_told_of(
+    session: Session, work: Path
+) -> None:
+    await session.call("put", {"path": "new.txt", "text": "new"})
+    (work / "new.txt").unlink()
+    (work / "new.txt").mkdir()
+    (work / "new.txt" / "own").write_text("own work")
+    result = await session.undo("c1", force=True)
+    assert (result["effect"], result["count"], result["left"]) == ("none", 0, [str(work / "new.txt")])
+    assert (work / "new.txt" / "own").read_text() == "own work"
+
+
 async def test_another_name_of_a_file_outside_is_not_written_through(
     session: Session, work: Path, tmp_path: Path
 ) -> None:

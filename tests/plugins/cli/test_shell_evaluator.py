@@ -482,3 +482,19 @@ async def test_the_evaluator_takes_part_in_every_verdict(session: Session) -> No
 
 async def test_the_folder_of_the_call_is_where_it_is_judged(session: Session) -> None:
     assert (await session.call("execute_cli", {"command": "rm -rf *", "cwd": "/"})).status == "denied"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . " + "-exec find . " * 500 + "\\;",
+        "find / " + "-exec find . " * 20 + "-exec rm -rf / \\;",
+        "env " * 50 + "rm -rf /",
+        "parallel " * 30 + "::: a b c d e f g h",
+        "sh -c '" + "parallel sh -c ::: " * 12 + "a b c'",
+    ],
+)
+def test_commands_in_one_another_are_judged_in_bounded_time(command: str) -> None:
+    """Each of them took minutes, or more parts than a judgement may look at."""
+    found = opinion(command)
+    assert found.catastrophic or found.suggestion is Decision.CONFIRM

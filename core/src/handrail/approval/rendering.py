@@ -22,7 +22,7 @@ from handrail.api.call import confirmation_wire, format_argument, format_argumen
 from handrail.api.verdict import Access
 from handrail.net import hostnames, urls
 from handrail.sanitize.confusables import find_confusables
-from handrail.text import is_invisible, make_visible
+from handrail.text import is_invisible
 
 TextSpan = tuple[int, int]
 
@@ -101,8 +101,13 @@ def _render_other_arguments(
     named = _find_shown_arguments(approval.args, kind, title, shown)
     for name, value in approval.args.items():
         if value is not None and name not in named:
-            yield f"{make_visible(name)}:"
+            yield f"{_format_argument_name(name)}:"
             yield from render_data(_format_value(value), width=width)
+
+
+def _format_argument_name(name: str) -> str:
+    """Return the name of an argument for a line of its own: in quotes, on one line, unless it is an identifier."""
+    return name if name.isidentifier() and name.isascii() else f'"{format_inline_data(name)}"'
 
 
 def _find_shown_arguments(args: Mapping[str, Any], kind: str, title: str, shown: Mapping[str, Any]) -> set[str]:

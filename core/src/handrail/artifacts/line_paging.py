@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -55,6 +56,7 @@ class ArtifactLines:
         """So many lines from `first` on, in at most `limit` bytes; of each the first `skip` bytes are left out."""
         with self._artifact.open() as file:
             position = self.start_of(first, file)
+            skip = min(skip, os.fstat(file.fileno()).st_size)
             return _read_page(file, position, first, count, skip=skip, limit=limit, artifact=self._artifact)
 
     def tail(self, count: int, *, all: int, limit: int) -> LinePage:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from handrail.config.app_dirs import AppDirs
 from handrail.config.settings import Settings
 from handrail.errors import HandrailError
 from handrail.fs.file_locks import try_lock
+from handrail.fs.tree_removal import remove_tree
 from handrail.workers.registry import ProcessRegistry
 
 DAY_S = 86_400.0
@@ -82,7 +82,7 @@ def _delete_unlocked(path: Path) -> bool:
             log.debug("%s stays: a living session holds it", path)
             return False
         if path.is_dir():
-            shutil.rmtree(path)
+            remove_tree(path)
         else:
             path.unlink()
     # Not ours to delete.

@@ -16,6 +16,7 @@ from handrail.json_types import is_mapping, is_sequence
 
 MAX_TEXT_CHARS = 2_000
 MAX_ITEMS = 50
+MAX_INTEGER_BITS = 10_000
 # Containers in one another that are looked into; no honest data has more.
 MAX_REDACT_DEPTH = 100
 REDACTED_TEXT = "[redacted]"
@@ -228,6 +229,9 @@ def redact_value(value: Any, *, name: str = "", depth: int = MAX_REDACT_DEPTH, w
         # Cut after what is hidden: half a secret no longer looks like one.
         shown = redact_text(value[: 2 * MAX_TEXT_CHARS])
         return shown if len(value) <= MAX_TEXT_CHARS else f"{shown[:MAX_TEXT_CHARS]}… [{len(value)} characters]"
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+        # Python writes out no integer of more than 4,300 digits.
+        return f"[an integer of {value.bit_length()} bits]"
     if isinstance(value, int | float) or value is None:
         return value
     if is_mapping(value):

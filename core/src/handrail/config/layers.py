@@ -27,6 +27,10 @@ VARIABLE_PREFIX = "HANDRAIL_"
 SECRET_PREFIX = f"{VARIABLE_PREFIX}SECRET_"
 # Tables and lists in one another that a file may have.
 MAX_TABLE_DEPTH = 50
+# A dotted key with more parts: reading one takes tomllib time with the square of their number.
+DEEP_KEY = re.compile(
+    r"""(?:\.[ \t]*+(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+){%d}""" % MAX_TABLE_DEPTH  # noqa: UP031
+)
 # What TOML asks of every program that reads it, and no more.
 MAX_INTEGER_BITS = 64
 RESERVED_VARIABLES = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
@@ -166,6 +170,8 @@ def add_rule_location(rule: dict[str, Any], file: Path, index: int, start: Path 
 
 def parse_toml(text: str, file: Path) -> dict[str, Any]:
     """The tables of a configuration file."""
+    if DEEP_KEY.search(text):
+        raise _depth_error(file)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
@@ -183,10 +189,14 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
         raise _integer_error(file) from exc
     # Dotted keys nest without recursion while they are parsed, but not where the values are read.
     if is_nested_deeper(values, MAX_TABLE_DEPTH):
-        raise ConfigError(f"{file}: it is nested too deep; at most {MAX_TABLE_DEPTH} levels are read")
+        raise _depth_error(file)
     if any(number.bit_length() > MAX_INTEGER_BITS for number in iter_integers(values)):
         raise _integer_error(file)
     return values
+
+
+def _depth_error(file: Path) -> ConfigError:
+    return ConfigError(f"{file}: it is nested too deep; at most {MAX_TABLE_DEPTH} levels are read")
 
 
 def _integer_error(file: Path) -> ConfigError:

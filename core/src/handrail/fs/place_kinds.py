@@ -179,7 +179,7 @@ def find_secret_below(folder: str, home: PurePath) -> str | None:
     return found
 
 
-def _find_secret_from(folder: str, depth: int) -> str | None:
+def _find_secret_from(folder: str, depth: int, *, links: bool = True) -> str | None:
     # A process of this user is as good as any other.
     steps = ["/proc/self"] if folder == "/proc" else []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -190,6 +190,8 @@ def _find_secret_from(folder: str, depth: int) -> str | None:
             notable = is_notable(entry.name) or folder.startswith("/proc/")
             if notable and describe_secret(entry.path) is not None and os.access(entry.path, os.R_OK):
                 return entry.path
+            if links and not folder.startswith("/proc/") and entry.is_symlink() and _leads_to_secret(entry):
+                return entry.path
             if fold_file_name(entry.name) in SECRET_STEPS and entry.is_dir(follow_symlinks=False):
                 steps.append(entry.path)
     below = (_find_secret_from(step, depth - 1) for step in steps) if depth > 1 else ()
@@ -197,23 +199,42 @@ def _find_secret_from(folder: str, depth: int) -> str | None:
 
 
 def find_secret_within(folder: str) -> str | None:
-    """Return this place, or a file or folder at any depth below it, that can be read and is known to keep secrets; None where there is none.
+    """Return a readable file or directory that is known to keep secrets: this one, one at any depth below it, or one that a symlink there leads to.
 
-    Packages of other people are not looked into. A folder with too many names to look at stands for a secret in it.
+    Packages of other people are not searched. A directory with more names than are searched stands for a secret in it.
     """
     if describe_secret(folder) is not None:
         return folder
-    looked = 0
-    for place, names, files in os.walk(folder):
-        looked += len(names) + len(files)
-        if looked > MAX_SEARCHED_NAMES:
-            return folder
-        for name in (*files, *names):
-            path = f"{place.rstrip('/')}/{name}"
-            if is_notable(name) and describe_secret(path) is not None and os.access(path, os.R_OK):
-                return path
-        names[:] = [name for name in names if name not in SKIPPED_FOLDERS]
+    waiting, looked = [folder], 0
+    while waiting:
+        place = waiting.pop()
+        with contextlib.suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                looked += 1
+                if looked > MAX_SEARCHED_NAMES:
+                    return folder
+                if _is_readable_secret(entry):
+                    return entry.path
+                if entry.name not in SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
     return None
+
+
+def _is_readable_secret(entry: os.DirEntry[str]) -> bool:
+    """Return True for an entry that is known to keep secrets, or is a symlink to such a place or to a directory with one."""
+    if is_notable(entry.name) and describe_secret(entry.path) is not None:
+        return os.access(entry.path, os.R_OK)
+    return entry.is_symlink() and _leads_to_secret(entry)
+
+
+def _leads_to_secret(link: os.DirEntry[str]) -> bool:
+    """Return True for a symlink to a place that is known to keep secrets, or to a directory with one: `grep -R` and `zip -r` follow it."""
+    if not os.access(link.path, os.R_OK):
+        return False
+    target = os.path.realpath(link.path)
+    return describe_secret(target) is not None or (
+        os.path.isdir(target) and _find_secret_from(target, 1, links=False) is not None
+    )
 
 
 def find_obeying_program(found: path_resolution.ResolvedPath, judging: EvaluationContext) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from handrail.fs.dirfd_walk import (
     read_status,
 )
 from handrail.fs.hard_links import holds_all_names
+from handrail.fs.tree_removal import remove_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ def delete_path(path: Path, *, recursive: bool = False) -> None:
             if not stat.S_ISDIR(status.st_mode):
                 os.unlink(at.name(path), dir_fd=at.fd)
             elif recursive:
-                shutil.rmtree(at.name(path), dir_fd=at.fd) if at.fd is not None else shutil.rmtree(path)
+                remove_tree(at.name(path), dir_fd=at.fd)
             else:
                 os.rmdir(at.name(path), dir_fd=at.fd)
         except OSError as exc:

@@ -253,25 +253,30 @@ git:
     .huskyrc.js  .huskyrc.yml  .huskyrc.yaml  .lintstagedrc.js  .lintstagedrc.cjs  .lintstagedrc.mjs  .lintstagedrc.yml
     .lintstagedrc.yaml  .lefthook.yaml
 a version control system:
-    .hg  .svn  .jj  .bzr  .sl/config
+    .hg  .svn  .jj  .bzr  .sl/config  _darcs
 direnv:
     .envrc  .direnv
 an editor:
     .vscode  .theia  .idea  .fleet  .zed  .vim  .vimrc  _vimrc  .nvim.lua  .nvimrc  .exrc  .lvimrc  .local.vimrc  .devcontainer
     .dir-locals.el  .dir-locals-2.el  .kateproject  .sublime-project  .devcontainer.json  .projectile  .kakrc  .helix  .vs/tasks.vs.json
-    .vs/launch.vs.json
+    .vs/launch.vs.json  _exrc  .lazy.lua  .watchmanconfig
 an agent:
     .claude  .codex  .gemini  .cursor  .continue  .mcp.json  mcp.json  handrail.toml  .handrail  .windsurf  .roo
     .cline  .kiro  .agents  .amp  .cursorrules  .clinerules  .windsurfrules  .roorules  .aider.conf.yml  .opencode
     opencode.json  opencode.jsonc  .opencode.json  crush.json  .crush.json  agents.override.md  .github/hooks  agents.md
     claude.md  gemini.md  claude.local.md  .github/copilot-instructions.md
+    .trae  .augment  .openhands  .codebuddy  .iflow  .rovodev  .copilot  .agent  agent.md  .rules  .kilocode  .kilocodemodes  .roomodes
+    .github/instructions
     .junie  .qwen  qwen.md  warp.md  .goosehints  .aider.model.settings.yml  .aider.model.metadata.json
 a shell:
     .autoenv  .autoenv.zsh  .tool-versions  mise.toml  .mise.toml  mise.local.toml  .mise.local.toml  .mise  .config/mise  .autoenv.sh  .asdfrc
+    mise/config.toml  .shadowenv.d  .rvmrc  mise.dev.toml  .mise.dev.toml  mise.test.toml  .mise.test.toml
+    mise.production.toml  .mise.production.toml
 Python:
-    sitecustomize.py  usercustomize.py  .pdbrc
+    sitecustomize.py  usercustomize.py  .pdbrc  .pdbrc.py  .pylintrc  pylintrc  jupyter_server_config.py
+    jupyter_notebook_config.py  jupyter_lab_config.py
 a package manager:
-    .npmrc  .yarnrc  .yarnrc.yml  .yarn  .pnpmfile.cjs  .cargo/config.toml  .cargo/config  .bundle/config  .mvn
+    .npmrc  .yarnrc  .yarnrc.yml  .yarn  .pnpmfile.cjs  .pnpmfile.mjs  .cargo/config.toml  .cargo/config  .bundle/config  .mvn
     rust-toolchain  rust-toolchain.toml  .bazelrc  .buckconfig  pip.conf  pip.ini  .pypirc  .condarc  nuget.config  .bunfig.toml  bunfig.toml
 a program that connects:
     .netrc  _netrc  ansible.cfg  .ansible.cfg
@@ -281,6 +286,8 @@ a builder:
     appveyor.yml  .appveyor.yml  .cirrus.yml  .forgejo  .gitea
 an interpreter:
     .gdbinit  .lldbinit  .irbrc  .pryrc  .rprofile  .renviron  .ghci  .ocamlinit  .psqlrc  .sqliterc  .jupyter
+    .iex.exs  .erlang  .octaverc  .latexmkrc  latexmkrc  .byebugrc  .rdbgrc  .perldb  .utoprc  .gnuplot  .psysh.php
+    .luacheckrc
 the next login:
     programs/startup  start menu/programs/startup
 the file manager:

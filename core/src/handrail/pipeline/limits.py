@@ -194,8 +194,8 @@ def _plain_call_key(call: ToolCall) -> str | None:
         return None
     try:
         text = f"{call.name} {sorted(call.args.items())!r}"
-    # Keys of several kinds.
-    except TypeError:
+    # Keys of several kinds, and integers with more digits than Python writes out.
+    except (TypeError, ValueError):
         return None
     return text if len(text) <= MAX_KEY_CHARS else None
 

@@ -414,14 +414,14 @@ def _sandbox_retry_verdict(verdict: Verdict, hosts: Sequence[str], refusal: str,
 
 
 async def _check_unchanged(session: Session, invocation: Invocation, verdict: Verdict) -> None:
-    """Raise `Denied` if a call is no longer about what it was judged for: sandboxed commands, which are paused now, may have moved that."""
+    """Raise `Denied` if a call is no longer about what it was judged for: sandboxed commands may have moved that."""
     now = await session.court.judge(invocation)
     if [(part.argv, part.touches, part.folders) for part in now.parts] != [
         (part.argv, part.touches, part.folders) for part in verdict.parts
     ]:
         raise Denied(
-            f"{invocation.tool.name} was not run: a sandboxed command that still runs has changed where its paths lead since it was judged",
-            hint="call it again, or end that command first by stop_process",
+            f"{invocation.tool.name} was not run: something has changed where its paths lead since it was judged",
+            hint="call it again; end sandboxed commands that still run by stop_process first",
         )
 
 
@@ -472,7 +472,8 @@ async def run_handler(
         elif sandbox is None and tool.confinable:
             on_host = await session.begin_host_run(verdict.view, running.host_run)
             running.host_run = on_host or running.host_run
-            if on_host is not None and on_host.hold.held:
+            # While a person was asked, another session's command may have run and ended.
+            if on_host is not None and (on_host.hold.held or verdict.approved is not None):
                 await _check_unchanged(session, invocation, verdict)
             if on_host is not None and verdict.approved is not None and running.asked_files:
                 await _check_approved_files(invocation, running.asked_files)

@@ -61,7 +61,10 @@ PLAN_MODE_END = Opinion(
     reasons=(Reason("mode", "it ends plan mode, and then things are changed"),),
 )
 DESKTOP_INPUT = confirm_opinion(
-    "desktop_input", "it acts on your own desktop", Access("input", "desktop"), remember="desktop_input"
+    "desktop_input",
+    "it acts on your own desktop; approval holds for such input until the session ends",
+    Access("input", "desktop"),
+    remember="desktop_input",
 )
 UNREAD_TERMINAL = floor_opinion(
     Decision.CONFIRM,
@@ -71,8 +74,15 @@ UNREAD_TERMINAL = floor_opinion(
     ),
 )
 PRIVATE_CLIPBOARD = allow_opinion("private_desktop")
-PAGE_INPUT = confirm_opinion("page_input", "it acts on web pages", Access("input", "page"), remember="page_input")
-CLIPBOARD_READ = confirm_opinion("clipboard", "it reads your clipboard", remember="clipboard")
+PAGE_INPUT = confirm_opinion(
+    "page_input",
+    "it acts on web pages; approval holds for all pages until the session ends",
+    Access("input", "page"),
+    remember="page_input",
+)
+CLIPBOARD_READ = confirm_opinion(
+    "clipboard", "it reads your clipboard; approval holds until the session ends", remember="clipboard"
+)
 PAGE_FETCH = allow_opinion("fetch")
 NETWORK_ACCESS = confirm_opinion("network", "it reaches out over the network")
 CODE_RUN = confirm_opinion("runs_code", "it runs code")

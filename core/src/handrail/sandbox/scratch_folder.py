@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
-import shutil
-import stat
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from handrail.fs.file_locks import try_lock
+from handrail.fs.tree_removal import remove_tree
+
+log = logging.getLogger(__name__)
 
 FOLDER_PREFIX = "handrail-box-"
 LOCK_FILE = "owner"
@@ -91,19 +93,7 @@ def _try_lock_file(file: Path, *, create: bool) -> int | None:
 
 def _remove_folder(folder: Path) -> None:
     """Remove a folder whose content may have been made hard to remove; nothing outside it is touched."""
-
-    def again(function: Callable[..., object], path: str, _: object) -> None:
-        inside = Path(path)
-        # The folder's own parent is everybody's.
-        if folder not in (inside, *inside.parents):
-            return
-        with contextlib.suppress(OSError):
-            if inside != folder:
-                os.chmod(inside.parent, 0o700)
-            if stat.S_ISDIR(os.lstat(inside).st_mode):
-                os.chmod(inside, 0o700)
-                shutil.rmtree(inside, ignore_errors=True)
-            else:
-                os.unlink(inside)
-
-    shutil.rmtree(folder, onerror=again)
+    try:
+        remove_tree(folder, force=True)
+    except OSError as exc:
+        log.warning("%s stays: %s", folder, exc)

@@ -148,12 +148,13 @@ def split_judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]
 
 def _build_result(plan: UndoPlan, done: UndoOutcome) -> dict[str, Any]:
     chosen = {each.path for each in done.plans}
+    carried_out = [each for each in done.plans if each.path not in done.left]
     rest = [path for path in plan.paths if path.path not in chosen and (path.lost or path.conflict or path.no_redo)]
     told: dict[str, Any] = {
         "call": plan.call,
-        "count": len(done.plans),
-        "paths": [{"path": format_path(each.path), "step": each.step} for each in done.plans[:MAX_SHOWN_PATHS]],
-        "effect": "unverified" if done.amiss else "confirmed",
+        "count": len(carried_out),
+        "paths": [{"path": format_path(each.path), "step": each.step} for each in carried_out[:MAX_SHOWN_PATHS]],
+        "effect": _describe_effect(done, carried_out),
     }
     if plan.unfinished is not None:
         told["finished"] = f"{plan.unfinished.session}/{plan.unfinished.root_call}"
@@ -166,6 +167,14 @@ def _build_result(plan: UndoPlan, done: UndoOutcome) -> dict[str, Any]:
     if done.amiss:
         told["amiss"] = [format_path(path) for path in done.amiss[:MAX_SHOWN_PATHS]]
     return told
+
+
+def _describe_effect(done: UndoOutcome, carried_out: Sequence[PathPlan]) -> str:
+    if done.amiss:
+        return "unverified"
+    if len(carried_out) == len(done.plans):
+        return "confirmed"
+    return "partial" if carried_out else "none"
 
 
 async def build_undo_arguments(

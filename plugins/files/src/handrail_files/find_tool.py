@@ -64,6 +64,13 @@ class FindRequest(BaseModel):
     context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each line.")] = 0
     ignore: Annotated[bool, Field(description="Leave out hidden and ignored files.")] = True
 
+    @field_validator("search_text")
+    @classmethod
+    def _check_search_text(cls, search_text: str | None) -> str | None:
+        if search_text is not None and "\0" in search_text:
+            raise ValueError("it holds a NUL character, which no line of a text has")
+        return search_text
+
     @field_validator("pattern")
     @classmethod
     def _is_usable(cls, pattern: str | None) -> str | None:

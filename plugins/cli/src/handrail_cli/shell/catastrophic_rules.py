@@ -137,7 +137,11 @@ class _CatastropheFinder:
 
     def words(self, argv: Sequence[str], command: SimpleCommand, fed: str | None, depth: int) -> Iterator[Reason]:
         """The reasons against one command and against all that it runs in its turn."""
-        if not argv or depth > MAX_NESTING:
+        if not argv or depth > MAX_NESTING or self.codes.looks_left < 0:
+            return
+        self.codes.looks_left -= 1
+        if self.codes.looks_left < 0:
+            yield Reason("too_much", "it runs more commands inside commands than are analysed")
             return
         name = resolve_program_pattern(argv[0], RELEVANT_PROGRAMS).rpartition("/")[2]
         if name == "env" and (folder := _find_env_folder(argv)) is not None:

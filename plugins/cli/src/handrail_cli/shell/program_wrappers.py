@@ -307,8 +307,10 @@ def _unwrap_parallel(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
 
 def _unwrap_find(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
     found: list[InnerCommand] = []
+    end = 0
     for at, word in enumerate(argv):
-        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+        # Up to its end, all words are the command's, also those of another `find`.
+        if at >= end and word in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((i for i in range(at + 1, len(argv)) if argv[i] in (";", "+", "\\;")), len(argv))
             found.append(InnerCommand(tuple(argv[at + 1 : end])))
     return found

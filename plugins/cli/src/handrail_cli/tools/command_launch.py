@@ -119,7 +119,7 @@ async def prepare_launch(
         command.command if step is None else step.text,
         folder,
         environment,
-        stdin=None if command.stdin is None else command.stdin.encode("utf-8", "replace"),
+        stdin=None if command.stdin is None else command.stdin.encode(),
         fed=command.background or (answered and command.stdin is None),
         terminal=terminal,
         keeps=keeps,

@@ -23,12 +23,25 @@ def _check_terminal_size(pty: str | None) -> str | None:
 
 
 def _check_command_length(command: str) -> str:
-    size = len(command.encode(errors="replace"))
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError as exc:
+        raise ValueError(
+            f"it holds {command[exc.start]!r} at {exc.start}, half of a surrogate pair, which no program can be given"
+        ) from None
     if size > MAX_COMMAND_BYTES:
         raise ValueError(
             f"it has {size:,} bytes, and none of more than {MAX_COMMAND_BYTES:,} can be started; write it to a file and run that"
         )
     return command
+
+
+def _check_encodable(stdin: str | None) -> str | None:
+    try:
+        (stdin or "").encode()
+    except UnicodeEncodeError as exc:
+        raise ValueError(f"it holds {exc.object[exc.start]!r} at {exc.start}, half of a surrogate pair") from None
+    return stdin
 
 
 class CommandParams(BaseModel):
@@ -48,7 +61,11 @@ class CommandParams(BaseModel):
         bool,
         Field(description="Return at once with a process_id; for servers."),
     ] = False
-    stdin: Annotated[str | None, Field(description="Its standard input, which is empty otherwise.")] = None
+    stdin: Annotated[
+        str | None,
+        AfterValidator(_check_encodable),
+        Field(description="Its standard input, which is empty otherwise."),
+    ] = None
     cwd: Annotated[str | None, Field(description="Folder for this call only.")] = None
     pty: Annotated[
         str | None,

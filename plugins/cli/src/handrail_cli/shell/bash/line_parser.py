@@ -30,6 +30,8 @@ MAX_JOINTS = 600
 # Parts of the parse, and texts of code inside a line, that are looked at.
 MAX_NODES = 4_000
 MAX_CODES = 40
+# Commands, and those that they run, that are looked at for what wrecks the system.
+MAX_LOOKS = 50_000
 # Letters that bash and a reader, or bash and the parser, may take for different things.
 CONFUSABLE_CHARS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\xa0\u1680\u2000-\u200c\u200e\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
@@ -69,6 +71,8 @@ class NestedCodeParser:
     """The analyses of code that stands inside one line, each made once: `parse_line` within the limits of that line."""
 
     def __init__(self) -> None:
+        # Commands that may still be looked at: what runs others, which run others in their turn, grows with the power of its depth.
+        self.looks_left = MAX_LOOKS
         self.made: dict[tuple[str, frozenset[tuple[str, str]]], ParsedLine] = {}
 
     def analyse(self, text: str, variables: Mapping[str, str]) -> ParsedLine:
