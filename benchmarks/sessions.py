@@ -16,7 +16,7 @@ import handrail
 from benchmarks.measure import Absent
 from handrail import Session
 from handrail.config import loader as configuration
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import FoundPlugin, load_plugins
 from handrail.runtime import Runtime, open_runtime
 

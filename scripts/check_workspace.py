@@ -110,8 +110,8 @@ def faults() -> Iterator[str]:
     members = [load(folder) for folder in folders]
     packages = {path.name for folder in folders for path in (folder / "src").glob("handrail*")}
     version = (ROOT / "VERSION").read_text().strip()
-    if f'__version__ = "{version}"\n' not in (ROOT / "core/src/handrail/__init__.py").read_text():
-        yield f"core/src/handrail/__init__.py: __version__ is not {version!r}, which VERSION says"
+    if f'__version__ = "{version}"\n' not in (ROOT / "core/src/handrail/version.py").read_text():
+        yield f"core/src/handrail/version.py: __version__ is not {version!r}, which VERSION says"
     yield from contract_faults(root, packages, packages - {"handrail"})
     yield from metapackage_faults(root, {member["project"]["name"] for member in members})
     for folder in folders:

@@ -19,10 +19,10 @@ from scripts import make_docs
 
 import handrail
 from handrail import PluginError, Tool, declare
+from handrail.api.model_families import DEFAULT_FAMILY, MODEL_FAMILIES
 from handrail.config.settings import ToolSettings
 from handrail.testing import open_test_session
 from handrail.tools.declarations import DIALECTS, DialectName
-from handrail.tools.model_families import DEFAULT_FAMILY, MODEL_FAMILIES
 from handrail_accessibility.backend import AccessibilityBackend
 from handrail_skills.skill_tools import SKILL_TOOLS as SKILLS
 

@@ -11,7 +11,7 @@ from mcp import types
 from tests.plugins.mcp.place import ERAS, MODERN, Place, made, result_fields, wait_for
 
 from handrail.approval.inbox import PendingInquiry, answer_inquiry, list_pending_questions
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 QUESTIONS = [

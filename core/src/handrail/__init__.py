@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from handrail.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from handrail.api.approval import (
         Answer as Answer,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         Tree as Tree,
     )
     from handrail.api.hookspecs import hookimpl as hookimpl
+    from handrail.api.model_families import Variation as Variation, family_of as family_of
     from handrail.api.observation import (
         Element as Element,
         Frame as Frame,
@@ -161,17 +164,11 @@ if TYPE_CHECKING:
         declare as declare,
         without_nulls as without_nulls,
     )
-    from handrail.tools.model_families import (
-        Variation as Variation,
-        family_of as family_of,
-    )
     from handrail.vision.backend_chain import (
         Answered as Answered,
         Vision as Vision,
     )
     from handrail.workers.external_traces import Trace as Trace
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "api.approval": (
@@ -293,7 +290,7 @@ _HOMES = {
         "declare",
         "without_nulls",
     ),
-    "tools.model_families": (
+    "api.model_families": (
         "Variation",
         "family_of",
     ),

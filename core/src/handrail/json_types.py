@@ -8,6 +8,12 @@ from typing import Any, TypeGuard
 # `dict` first: the check for any other mapping is slow. Written out, the union would be made anew at each call.
 MAPPING_TYPES: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
 _SEQUENCE_TYPES = (list, tuple)
+# Keys whose values are pictures in base64, the one to look at first.
+PICTURE_KEYS = ("image_b64", "raw_image_b64")
+# Keys whose values are base64, and so no text at all.
+BASE64_KEYS = frozenset((*PICTURE_KEYS, "data_b64"))
+# Texts in data that is nested deeper are not looked at.
+MAX_TEXT_DEPTH = 60
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
@@ -64,3 +70,18 @@ def _iter_children(value: object) -> Iterable[object]:
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
     """Whether it is a list or a tuple: a text is none."""
     return isinstance(value, _SEQUENCE_TYPES)
+
+
+def iter_texts(value: Any, *, leave_out: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[str]:
+    """Every text in the value, in order; not the keys, and not what stands under a key of `leave_out`."""
+    if isinstance(value, str):
+        yield value
+    elif depth > MAX_TEXT_DEPTH:
+        return
+    elif is_mapping(value):
+        for key, item in value.items():
+            if key not in leave_out:
+                yield from iter_texts(item, leave_out=leave_out, depth=depth + 1)
+    elif is_sequence(value):
+        for item in value:
+            yield from iter_texts(item, leave_out=leave_out, depth=depth + 1)

@@ -11,8 +11,8 @@ from typing import Any
 
 from handrail.api.approval import Confirmer
 from handrail.config import loader as configuration
-from handrail.config.app_dirs import AppDirs
 from handrail.errors import ConfigError
+from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import check_required_plugins
 from handrail.runtime import Runtime, open_runtime
 from handrail.session import Session

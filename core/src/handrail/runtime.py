@@ -24,7 +24,6 @@ from handrail.api.service import CallEndingService, ClosableService, Service, Se
 from handrail.api.tool import Tool, Toolset
 from handrail.api.verdict import Decision, EvaluationContext, Evaluator, Mode, RegisteredEvaluator, SandboxOffer
 from handrail.api.vision import NoSettings, VisionBackend
-from handrail.config.app_dirs import AppDirs, find_home_folder
 from handrail.config.installed_plugins import build_rules, check_tables
 from handrail.config.live_reload import ConfigWatcher
 from handrail.config.loader import LoadedConfig
@@ -40,6 +39,7 @@ from handrail.errors import (
     ToolUnavailable,
 )
 from handrail.fs import path_resolution
+from handrail.fs.app_dirs import AppDirs, find_home_folder
 from handrail.json_types import is_sequence
 from handrail.plugins.loader import PluginSet, check_required_plugins, load_plugins_from_environment
 from handrail.plugins.missing_plugin import describe_missing_plugin

@@ -42,8 +42,8 @@ from handrail.approval.inbox import (
     answer_inquiry,
     list_pending_questions,
 )
-from handrail.config.app_dirs import AppDirs, write_private_file
 from handrail.errors import NotFound
+from handrail.fs.app_dirs import AppDirs, write_private_file
 from handrail.testing import open_test_session
 
 

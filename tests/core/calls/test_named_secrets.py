@@ -12,9 +12,9 @@ import pytest
 from handrail import ConfigError, Input, Run, Send, Session, ToolContext, Write, tool
 from handrail.api.approval import yes
 from handrail.api.events import Event, event_wire
-from handrail.audit.redaction import REDACTED_TEXT
-from handrail.config.app_dirs import AppDirs
 from handrail.config.loader import load_config
+from handrail.fs.app_dirs import AppDirs
+from handrail.redaction import REDACTED_TEXT
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 VALUE = "tr0ub4dor-and-3"

@@ -14,9 +14,9 @@ import handrail
 from handrail import Decision, Mode
 from handrail.api.verdict import MODES
 from handrail.config import loader as config, trust
-from handrail.config.app_dirs import AppDirs
 from handrail.config.layers import map_variables
 from handrail.errors import ConfigError
+from handrail.fs.app_dirs import AppDirs
 
 RULE = '[[policy.rules]]\ntool = "{tool}"\ndecision = "{decision}"\n'
 DENY_A = RULE.format(tool="a", decision="deny")

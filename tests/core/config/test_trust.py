@@ -8,7 +8,7 @@ import pytest
 
 from handrail import ConfigError
 from handrail.config import trust
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 
 
 @pytest.fixture

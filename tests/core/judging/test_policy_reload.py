@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from handrail.config import loader as config, trust
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import load_plugins
 from handrail.runtime import open_runtime
 from handrail.session import Session

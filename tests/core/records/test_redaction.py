@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from handrail.audit.redaction import (
-    REDACTED_TEXT,
-    SECRET_VALUES,
-    is_credential,
-    is_secret_name,
-    redact_text,
-    redact_value,
-)
 from handrail.cli._stderr_log import OneLineFormatter
+from handrail.redaction import REDACTED_TEXT, SECRET_VALUES, is_credential, is_secret_name, redact_text, redact_value
 
 SECRETS = [
     pytest.param("AKIAIOSFODNN7EXAMPLE", id="aws"),

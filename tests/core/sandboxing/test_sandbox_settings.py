@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError
-from handrail.config.app_dirs import AppDirs
 from handrail.config.loader import load_config
 from handrail.config.settings import SandboxSettings
+from handrail.fs.app_dirs import AppDirs
 
 
 def loaded(tmp_path: Path, *, user: str = "", project: str = "", **environment: str) -> tuple[SandboxSettings, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handrail.tools import validation_messages
+from handrail import validation_messages
 
 
 class Door(BaseModel):

@@ -14,8 +14,8 @@ import pytest
 
 from handrail import ConfigError, Write, tool
 from handrail.api.approval import yes
-from handrail.config.app_dirs import AppDirs
 from handrail.config.loader import load_config
+from handrail.fs.app_dirs import AppDirs
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 RAN: list[str] = []

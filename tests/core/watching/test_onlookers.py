@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 
 from handrail import Session, Tool, ToolContext, tool
-from handrail.config.app_dirs import AppDirs
 from handrail.events.live_output import MAX_OUTPUT_CHARS, MAX_OUTPUT_LINES, MAX_SHOWN_CALLS, watch_live_output
+from handrail.fs.app_dirs import AppDirs
 from handrail.testing import open_test_session
 
 
@@ -131,7 +131,7 @@ LOOKER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 from handrail.events.live_output import watch_live_output
 
 with watch_live_output(replace(AppDirs.of({}), state=Path(sys.argv[1])), sys.argv[2]) as seen:

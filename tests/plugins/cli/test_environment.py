@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handrail import Desktop
-from handrail.audit.redaction import is_credential
+from handrail.redaction import is_credential
 from handrail_cli.process.environment import create_system_environment, point_to_desktop
 
 

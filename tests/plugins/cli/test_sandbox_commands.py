@@ -20,7 +20,7 @@ from tests.plugins.cli.conftest import Run
 from handrail import Decision, EvaluationContext, Evaluator, Invocation, Opinion, Route, Session
 from handrail.api.approval import Answer, Approval, Choice, no, yes
 from handrail.config import loader as config, trust
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 from handrail.open_session import open_configured_runtime
 from handrail.plugins.loader import load_plugins
 from handrail.runtime import WATCH_INTERVAL_S, open_runtime

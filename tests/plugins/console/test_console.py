@@ -16,8 +16,8 @@ import anyio
 import pytest
 
 from handrail.audit.writer import AuditWriter
-from handrail.config.app_dirs import AppDirs
 from handrail.desktop.recent_agent_input import AgentInputRecord
+from handrail.fs.app_dirs import AppDirs
 
 from . import pictures
 from .opened import HANDRAIL, Agent, Console, Page, agent, browser, console, until

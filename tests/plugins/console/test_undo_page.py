@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 import anyio.to_thread
 import pytest
 
-from handrail.config.app_dirs import AppDirs
 from handrail.desktop.recent_agent_input import AgentInputRecord
+from handrail.fs.app_dirs import AppDirs
 from handrail.open_session import open_configured_runtime
 from handrail_console.manual_control import ManualControl
 

@@ -15,8 +15,8 @@ from tests.terminals import Terminal
 
 from handrail import Choice
 from handrail.approval.inbox import PendingApproval, answer_approval, list_pending_questions
-from handrail.config.app_dirs import AppDirs
 from handrail.errors import NotFound
+from handrail.fs.app_dirs import AppDirs
 
 from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, result_fields, wait_for
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 from handrail.testing import ScriptedConfirmer
 from handrail_skills.skill import read_skill
 from handrail_skills.skill_copies import SkillCopies

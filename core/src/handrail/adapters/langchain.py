@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, ToolException
 
+from handrail.api.model_families import family_of
 from handrail.sanitize.model_output import ShownMedia, build_model_output
 from handrail.session import Session
 from handrail.tools.declarations import declare
-from handrail.tools.model_families import family_of
 
 
 async def tools(session: Session, *, model: str | None = None) -> list[BaseTool]:

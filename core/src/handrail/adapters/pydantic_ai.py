@@ -7,11 +7,11 @@ from typing import Any
 from pydantic_ai import AbstractToolset, BinaryContent, RunContext, ToolDefinition, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
+from handrail.api.model_families import family_of
 from handrail.api.tool import Tool
 from handrail.sanitize.model_output import build_model_output
 from handrail.session import Session
 from handrail.tools.declarations import declare
-from handrail.tools.model_families import family_of
 
 # The session checks arguments itself, and says what is wrong in its result.
 ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.api.events import Output, Progress
-from handrail.config.app_dirs import ensure_private_folder, find_home_folder
 from handrail.errors import Denied, NotUndoable
 from handrail.fs import path_resolution
+from handrail.fs.app_dirs import ensure_private_folder, find_home_folder
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -195,7 +195,7 @@ def event_wire(event: Event) -> dict[str, Any]:
 
 def _to_json_types(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
-        from handrail.audit.redaction import REDACTED_TEXT, is_secret_name, redact_text
+        from handrail.redaction import REDACTED_TEXT, is_secret_name, redact_text
 
         # An enumeration's word is a plain text for whoever reads it.
         return (

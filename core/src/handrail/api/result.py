@@ -12,16 +12,11 @@ import anyio
 from pydantic import BaseModel
 
 from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
-from handrail.json_types import MAPPING_TYPES, count_values, is_list, is_mapping, is_sequence
-from handrail.sanitize.text_values import iter_texts
+from handrail.json_types import MAPPING_TYPES, count_values, is_list, is_mapping, is_sequence, iter_texts
 
 ResultStatus = Literal["success", "error", "denied", "cancelled", "timeout"]
 RESULT_STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
 
-# Keys whose values are pictures in base64, the one to look at first.
-PICTURE_KEYS = ("image_b64", "raw_image_b64")
-# Keys whose values are base64, and so no text at all.
-BASE64_KEYS = frozenset((*PICTURE_KEYS, "data_b64"))
 # How pictures begin, in base64.
 PICTURE_SIGNATURES = {
     "iVBORw0KGgo": "image/png",

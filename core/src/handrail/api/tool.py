@@ -26,13 +26,13 @@ from typing import (
 
 from pydantic import BaseModel, ValidationError
 
+from handrail import validation_messages
 from handrail.api import schema
 from handrail.api.context import ToolContext
+from handrail.api.model_families import Variation, check_families
 from handrail.errors import InvalidArguments, PluginError
 from handrail.json_types import count_values
 from handrail.nested_dict import Bag
-from handrail.tools import validation_messages
-from handrail.tools.model_families import Variation, check_families
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -25,8 +25,8 @@ import anyio
 from handrail.api.approval import Answer, Approval, Choice
 from handrail.approval.ask_user import Inquiry, InquiryReplies, Question, Reply, find_misfit, parse_reply
 from handrail.approval.rendering import question
-from handrail.config.app_dirs import AppDirs, ensure_private_folder, read_private_json, write_private_file
 from handrail.errors import NotFound
+from handrail.fs.app_dirs import AppDirs, ensure_private_folder, read_private_json, write_private_file
 from handrail.fs.file_locks import is_held, lock_open_file
 from handrail.json_types import is_list, is_object
 

@@ -14,12 +14,12 @@ from handrail.api.approval import LASTING_CHOICES, Answer, Approval, ApprovalSte
 from handrail.api.call import Invocation
 from handrail.api.events import ApprovalAnswered, ApprovalAsked
 from handrail.api.verdict import Decision, Reason, Route, SubCommand, Verdict
-from handrail.audit.redaction import REDACTED_TEXT, SECRET_VALUES, is_secret_name
 from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer
 from handrail.pipeline.approved_files import read_file_states
 from handrail.pipeline.command_details import build_full_confirmation
 from handrail.pipeline.observers import EvaluateCall, observe_and_evaluate
 from handrail.policy import grants
+from handrail.redaction import REDACTED_TEXT, SECRET_VALUES, is_secret_name
 
 if TYPE_CHECKING:
     from handrail.pipeline.call_task import CallTask

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.artifacts.store import LOCK_FILE
-from handrail.config.app_dirs import AppDirs
 from handrail.config.settings import Settings
 from handrail.errors import HandrailError
+from handrail.fs.app_dirs import AppDirs
 from handrail.fs.file_locks import try_lock
 from handrail.fs.tree_removal import remove_tree
 from handrail.workers.registry import ProcessRegistry

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from handrail.api.result import TextSource
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.errors import NotFound, Stopped
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.file_locks import lock_open_file
 
 if TYPE_CHECKING:

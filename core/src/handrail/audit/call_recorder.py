@@ -12,17 +12,18 @@ from pydantic import SecretStr
 
 from handrail.api.call import Invocation, ToolCall
 from handrail.api.observation import Observations
-from handrail.api.result import PICTURE_KEYS, ToolResult
+from handrail.api.result import ToolResult
 from handrail.api.secret_refs import SECRET_PREFIX
 from handrail.api.tool import Input
 from handrail.api.verdict import Verdict
 from handrail.audit.history import CallHistory
-from handrail.audit.redaction import REDACTED_TEXT
 from handrail.audit.writer import AuditWriter
 from handrail.errors import Downstream
+from handrail.json_types import PICTURE_KEYS
 from handrail.pipeline.observers import ObservedResult, observer_actions_wire
 from handrail.pipeline.secret_refs import SessionSecrets
 from handrail.plans.selectors import describe_targets, find_front_title, is_secret_input
+from handrail.redaction import REDACTED_TEXT
 
 if TYPE_CHECKING:
     from handrail.api.desktop import Desktop
@@ -186,7 +187,7 @@ class CallRecorder:
 
     def _shown(self, value: Any) -> Any:
         """The value as the audit shows it; what cannot be written down is named by its error."""
-        from handrail.audit.redaction import redact_value
+        from handrail.redaction import redact_value
 
         try:
             return redact_value(self._secrets.kept(value))

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail.api.call import Invocation, ToolCall
-from handrail.api.result import PICTURE_KEYS, ToolResult
+from handrail.api.result import ToolResult
 from handrail.api.verdict import Verdict
+from handrail.json_types import PICTURE_KEYS
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.errors import HandrailError
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.file_locks import lock_open_file
 from handrail.json_types import is_object
 

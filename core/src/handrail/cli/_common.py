@@ -212,7 +212,7 @@ async def open_runtime_for(
 
 def register_process(what: str) -> AbstractContextManager[None]:
     """Write this process down among what runs, so that it is found and can be ended."""
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail.workers.registry import ProcessRegistry, RunningProgram
 
     pid = os.getpid()
@@ -222,7 +222,7 @@ def register_process(what: str) -> AbstractContextManager[None]:
 def load_config(choices: SessionOptions, flags: Mapping[str, Any] | None = None) -> LoadedConfig:
     """The configuration for these options, saying nothing of what it ignores."""
     from handrail.config import loader as config
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
 
     return config.load_config(
         places=AppDirs.of(os.environ),

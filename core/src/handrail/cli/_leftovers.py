@@ -13,9 +13,9 @@ from pathlib import Path
 
 import click
 
-from handrail.config.app_dirs import AppDirs
 from handrail.config.settings import Settings
 from handrail.errors import HandrailError
+from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import load_plugins_from_environment
 from handrail.plugins.registration import register_plugins
 from handrail.workers.external_traces import Trace

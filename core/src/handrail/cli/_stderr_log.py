@@ -18,7 +18,7 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as text."""
-        from handrail.audit.redaction import redact_text
+        from handrail.redaction import redact_text
 
         return redact_text(super().format(record))
 

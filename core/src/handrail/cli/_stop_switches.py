@@ -37,6 +37,6 @@ def list_started_desktops() -> list[str]:
 
 
 def _state_folder() -> Path:
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
 
     return AppDirs.of(os.environ).state

@@ -16,7 +16,7 @@ from handrail.errors import HandrailError, NotFound
 if TYPE_CHECKING:
     from handrail.api.approval import Answer
     from handrail.approval.inbox import PendingApproval, PendingInquiry
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
 
 INBOX_POLL_S = 0.3
 
@@ -33,7 +33,7 @@ def command(only_list: bool, as_json: bool) -> None:
     Example: handrail approvals
     """
     from handrail.approval.inbox import list_pending_questions
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
 
     places = AppDirs.of(os.environ)
     if only_list or as_json:

@@ -32,7 +32,7 @@ def verify_command(context: click.Context, files: Sequence[str], as_json: bool) 
     from pathlib import Path
 
     from handrail.audit.writer import verify_audit as check
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
 
     chosen = [Path(file) for file in files] or sorted(AppDirs.of(os.environ).audit.glob("*.jsonl"))
     findings = [check(file) for file in chosen]

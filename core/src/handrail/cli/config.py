@@ -50,7 +50,7 @@ def schema_command() -> None:
 
 def _get_shown_value(config: LoadedConfig, key: str) -> Any:
     """A setting as plain data; what looks like a secret in a plugin's table is not shown."""
-    from handrail.audit.redaction import redact_value
+    from handrail.redaction import redact_value
 
     value: Any = config.settings.model_dump(mode="json")
     for part in key.split(".", 2):

@@ -66,7 +66,7 @@ def revoke_command(context: click.Context, id: str | None, everything: bool) -> 
 
 
 def _open_grant_store() -> GrantStore:
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail.policy.grant_store import GrantStore
 
     return GrantStore.of(AppDirs.of(os.environ))

@@ -20,7 +20,7 @@ from handrail.cli._common import (
 from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail.plans.plan_recorder import PlanRecording, RecordedStep, RecordingOptions
     from handrail.session import Session
 
@@ -49,7 +49,7 @@ async def _record_plan(
     session: str, name: str, params: Sequence[str], choices: SessionOptions, *, inputs: bool
 ) -> PlanRecording:
     from handrail.cli._common import parse_named_values
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail.plans.plan_recorder import RecordingOptions
 
     made, workspace = read_session_calls(session, AppDirs.of(os.environ))

@@ -84,7 +84,7 @@ async def _replay_plan(
 
 def _save_failure_pictures(plan: Path, last: StepResult, folder: Path) -> list[str]:
     """Of a step that failed, where the pictures are: the recorded one, and the screen's as it is now."""
-    from handrail.config.app_dirs import ensure_private_folder
+    from handrail.fs.app_dirs import ensure_private_folder
     from handrail.plans.html_report import read_before_and_now
 
     if last.failure is None or not last.step.tool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.api.model_families import DEFAULT_FAMILY, description_for, family_of, schema_for
 from handrail.cli._common import (
     SessionOptions,
     disable_audit,
@@ -19,7 +20,6 @@ from handrail.cli._common import (
     session_options,
 )
 from handrail.tools.declarations import DIALECTS, DialectName, declare
-from handrail.tools.model_families import DEFAULT_FAMILY, description_for, family_of, schema_for
 
 if TYPE_CHECKING:
     from handrail.config.loader import LoadedConfig

@@ -23,8 +23,8 @@ def command(folder: str | None, revoke: bool, listing: bool) -> None:
 
     from handrail.cli._common import get_current_folder
     from handrail.config import trust
-    from handrail.config.app_dirs import AppDirs
     from handrail.config.loader import find_project_folder
+    from handrail.fs.app_dirs import AppDirs
 
     places = AppDirs.of(os.environ)
     if listing:

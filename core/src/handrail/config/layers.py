@@ -14,12 +14,12 @@ from typing import Any, Literal, cast, get_origin
 
 from pydantic import BaseModel
 
-from handrail.config.app_dirs import MARKER_PREFIX, AppDirs
 from handrail.config.settings import Settings
 from handrail.config.source_text import read_source_text
 from handrail.config.trust import is_trusted_text
 from handrail.config.validation import find_key_line, validate_values
 from handrail.errors import ConfigError
+from handrail.fs.app_dirs import MARKER_PREFIX, AppDirs
 from handrail.json_types import is_nested_deeper, is_object, iter_integers
 from handrail.text import format_suggestion
 

@@ -18,7 +18,6 @@ from typing import Any, cast
 import platformdirs
 from pydantic import BaseModel
 
-from handrail.config.app_dirs import AppDirs, find_home_folder
 from handrail.config.layers import (
     add_rule_location,
     list_value_keys,
@@ -37,8 +36,9 @@ from handrail.config.source_text import read_source_text
 from handrail.config.trust import PROJECT_FILE, is_trusted
 from handrail.config.validation import DERIVED_RULE_KEYS, find_key_line, validate_values
 from handrail.errors import ConfigError
+from handrail.fs.app_dirs import AppDirs, find_home_folder
 from handrail.json_types import is_list, is_object
-from handrail.tools.validation_messages import format_key_path
+from handrail.validation_messages import format_key_path
 
 # The platform's own place for all users; on Linux `/etc` itself, where an administrator looks first.
 ADMIN_FOLDER = (

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from handrail.api.verdict import MODES, Mode
-from handrail.config.app_dirs import AppDirs
 from handrail.config.layers import (
     INTERSECTED_KEYS,
     MODE_KEY,
@@ -21,6 +20,7 @@ from handrail.config.layers import (
     nest_values,
 )
 from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.fs.app_dirs import AppDirs
 
 AUDIT_KEY: ConfigKey = ("audit", "enabled")
 APPROVALS_KEY: ConfigKey = ("serve", "approvals")

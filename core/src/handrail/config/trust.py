@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.config.app_dirs import AppDirs, write_private_file
 from handrail.config.source_text import read_source_text
 from handrail.errors import ConfigError
+from handrail.fs.app_dirs import AppDirs, write_private_file
 from handrail.json_types import is_list, is_object
 
 PROJECT_FILE = "handrail.toml"

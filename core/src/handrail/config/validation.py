@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from handrail import validation_messages
 from handrail.config.rule_settings import RuleSettings
 from handrail.config.settings import PluginSettings, Settings
 from handrail.errors import ConfigError
 from handrail.json_types import is_list, is_object
-from handrail.tools import validation_messages
 
 # Where a key stands, for the beginning of a message.
 KeyLocator = Callable[[tuple[int | str, ...]], str]

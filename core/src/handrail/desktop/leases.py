@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from handrail.config.app_dirs import ensure_private_folder
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.file_locks import try_lock
 
 RETRY_S = 0.02

@@ -8,8 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.errors import HandrailError
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.file_locks import lock_open_file, try_lock
 
 # Seconds that a browser may take from a press to what it sends, on a loaded machine.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.errors import DesktopError
+from handrail.fs.app_dirs import ensure_private_folder
 
 EVERY_DESKTOP = "every"
 

@@ -16,9 +16,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from handrail.api.events import Event, EventBus, Output
-from handrail.audit.redaction import redact_text
-from handrail.config.app_dirs import AppDirs, ensure_private_folder, read_private_json
+from handrail.fs.app_dirs import AppDirs, ensure_private_folder, read_private_json
 from handrail.fs.file_locks import is_held, lock_open_file
+from handrail.redaction import redact_text
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail import __version__
-from handrail.audit.redaction import redact_value
+from handrail.redaction import redact_value
+from handrail.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

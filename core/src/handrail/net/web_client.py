@@ -20,12 +20,12 @@ import httpcore
 import httpx
 
 from handrail.api.verdict import Decision, Reason
-from handrail.audit.redaction import redact_text
 from handrail.errors import Denied, Downstream, TimedOut
 from handrail.net import addresses, urls
 from handrail.net.decompression import EncodingError, create_decoder
 from handrail.net.resolver import HostResolver, build_denied_error, resolve_public, resolve_with_system
 from handrail.net.urls import UrlView
+from handrail.redaction import redact_text
 
 REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 # Some programs take such an address for a whole one, others for a path.

@@ -13,8 +13,8 @@ import anyio.to_thread
 
 from handrail.api.call import Confirmation, ExecConfirmation, Invocation
 from handrail.api.verdict import Verdict
-from handrail.audit.redaction import is_secret_name
 from handrail.errors import TimedOut
+from handrail.redaction import is_secret_name
 
 if TYPE_CHECKING:
     from handrail.session import Session

@@ -21,14 +21,13 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import anyio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from handrail import validation_messages
 from handrail.api.call import CANONICAL_ENCODER, Invocation
 from handrail.api.observer import Change, Observer, Remark
-from handrail.api.result import BASE64_KEYS
-from handrail.audit.redaction import remove_credentials
 from handrail.errors import Downstream
 from handrail.glob_match import is_glob_match
-from handrail.json_types import is_mapping, is_object, is_sequence
-from handrail.tools import validation_messages
+from handrail.json_types import BASE64_KEYS, is_mapping, is_object, is_sequence
+from handrail.redaction import remove_credentials
 from handrail.workers.host_programs import resolve_start_place
 
 if TYPE_CHECKING:

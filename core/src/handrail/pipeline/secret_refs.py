@@ -19,9 +19,9 @@ import anyio.to_thread
 from handrail.api.call import Invocation
 from handrail.api.secret_refs import MAX_SCAN_DEPTH, SECRET_REF, has_secret_ref, normalize_secret_name
 from handrail.api.tool import Input, Run, Send
-from handrail.audit.redaction import REDACTED_TEXT, STAND_IN, is_secret_name
 from handrail.errors import InvalidArguments, NotFound
 from handrail.json_types import is_mapping, is_sequence
+from handrail.redaction import REDACTED_TEXT, STAND_IN, is_secret_name
 
 if TYPE_CHECKING:
     from handrail.api.events import EventBus

@@ -12,17 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from handrail import __version__
-from handrail.api.result import PICTURE_KEYS, Media, detect_picture_type, is_picture
+from handrail.api.result import Media, detect_picture_type, is_picture
 from handrail.audit.history import BULKY_KEYS
-from handrail.audit.redaction import redact_value
 from handrail.audit.writer import list_parts, verify_audit
-from handrail.config.app_dirs import write_private_file
 from handrail.errors import HandrailError
 from handrail.fs import safe_open
+from handrail.fs.app_dirs import write_private_file
+from handrail.json_types import PICTURE_KEYS
 from handrail.plans.plan_file import ReplayPlan
 from handrail.plans.replay import StepResult
+from handrail.redaction import redact_value
 from handrail.session import Session
+from handrail.version import __version__
 
 # What is said under each picture of a result.
 PICTURE_CAPTIONS = dict(zip(PICTURE_KEYS, ("as the agent sees it", "the screen itself"), strict=True))

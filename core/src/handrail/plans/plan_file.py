@@ -41,6 +41,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
+from handrail import validation_messages
 from handrail.api.tool import Tool
 from handrail.config.source_text import read_regular_file
 from handrail.errors import ConfigError
@@ -49,7 +50,6 @@ from handrail.json_types import is_list, is_object
 from handrail.plans.expressions import find_expectation_error, iter_variables
 from handrail.plans.selectors import ElementSelector, PlanPart, PointSelector
 from handrail.text import format_suggestion
-from handrail.tools import validation_messages
 
 MAX_PLAN_DEPTH = 30
 MAX_PLAN_BYTES = 1_048_576

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from handrail.api.call import ToolCall
-from handrail.api.result import PICTURE_KEYS, ToolResult, detect_picture_type
+from handrail.api.result import ToolResult, detect_picture_type
 from handrail.api.tool import Input, Read, Tool
 from handrail.artifacts.picture_files import read_picture
-from handrail.audit.redaction import REDACTED_TEXT, redact_value
-from handrail.config.app_dirs import ensure_private_folder, write_private_file
 from handrail.errors import ConfigError, HandrailError
 from handrail.fs import safe_open
-from handrail.json_types import is_mapping, is_sequence
+from handrail.fs.app_dirs import ensure_private_folder, write_private_file
+from handrail.json_types import PICTURE_KEYS, is_mapping, is_sequence
 from handrail.plans.expressions import escape_variables
 from handrail.plans.plan_file import ReplayPlan
+from handrail.redaction import REDACTED_TEXT, redact_value
 
 # What results say of whether it worked, beside their status.
 CHECKED_KEYS = ("effect", "met")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from handrail.api.desktop import Desktop
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.config.settings import NetworkSettings
 from handrail.errors import DesktopError
+from handrail.fs.app_dirs import ensure_private_folder
 
 if TYPE_CHECKING:
     from handrail.runtime import Runtime

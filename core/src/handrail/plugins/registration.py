@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from handrail import validation_messages
 from handrail.api.observer import Observer
 from handrail.api.sandbox import Sandbox
 from handrail.api.service import Service
@@ -22,7 +23,7 @@ from handrail.plugins.loader import PluginRecord, PluginSet
 from handrail.policy.effect_rules import EffectsEvaluator
 from handrail.policy.rules import Rule
 from handrail.policy.secret_rules import SecretsEvaluator
-from handrail.tools import builtin, validation_messages
+from handrail.tools import builtin
 from handrail.tools.registry import OwnedTool, ToolRegistry
 from handrail.workers.external_traces import TraceProvider
 

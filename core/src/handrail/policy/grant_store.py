@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.config.app_dirs import AppDirs, hold_file_lock, write_private_file
+from handrail.fs.app_dirs import AppDirs, hold_file_lock, write_private_file
 from handrail.policy.grants import Grant
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handrail.audit.redaction import KEY_WORDS, is_credential, is_secret_name, redact_text
+from handrail.redaction import KEY_WORDS, is_credential, is_secret_name, redact_text
 
 MAX_GIT_CONFIG_BYTES = 2**20
 # Sections that keep credentials, or lead to them.

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from handrail.config.app_dirs import ensure_private_folder, hold_file_lock
 from handrail.errors import NoSandbox
+from handrail.fs.app_dirs import ensure_private_folder, hold_file_lock
 from handrail.fs.file_locks import try_lock
 from handrail.undo.workspace_roots import is_inside, roots_overlap
 from handrail.workers import processes

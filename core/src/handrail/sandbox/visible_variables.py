@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from handrail.audit.redaction import is_credential
+from handrail.redaction import is_credential
 
 # Variables of the host that programs need and that keep no secret. What a session has set itself is given beside them.
 NEEDED_VARIABLES = re.compile(

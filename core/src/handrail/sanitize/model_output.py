@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from handrail.api.result import PICTURE_KEYS, Media, ToolResult, detect_picture_type
+from handrail.api.result import Media, ToolResult, detect_picture_type
 from handrail.artifacts.store import ArtifactStore
-from handrail.json_types import is_mapping
+from handrail.json_types import PICTURE_KEYS, is_mapping
 from handrail.sanitize.envelope import UntrustedEnvelope, wrap_untrusted
 
 if TYPE_CHECKING:

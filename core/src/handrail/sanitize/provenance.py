@@ -12,6 +12,7 @@ from handrail.api.tool import Read, Run, Send, Tool, Write
 from handrail.api.verdict import EvaluationContext, Verdict
 from handrail.audit.history import BULKY_KEYS, CallHistory
 from handrail.fs import path_resolution
+from handrail.json_types import iter_texts
 from handrail.sanitize.taint import (
     MAX_KNOWN_CHARS,
     MAX_REMEMBERED_CHARS,
@@ -23,7 +24,6 @@ from handrail.sanitize.taint import (
     is_address_named,
     iter_run_files,
 )
-from handrail.sanitize.text_values import iter_texts
 
 # What a computer tells of itself, and a session of its own state. Everything else that a tool looks at was written by somebody.
 OWN_KINDS = frozenset(

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from handrail.api.observer import FIXED_KEYS
-from handrail.api.result import BASE64_KEYS, Media, ToolResult
-from handrail.json_types import MAPPING_TYPES, is_mapping
+from handrail.api.result import Media, ToolResult
+from handrail.json_types import BASE64_KEYS, MAPPING_TYPES, is_mapping
 from handrail.sanitize import envelope as untrusted
 
 NESTED_TYPES = (*MAPPING_TYPES, list, tuple)

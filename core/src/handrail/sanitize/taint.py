@@ -25,9 +25,8 @@ from urllib.parse import unquote, urlsplit
 from handrail.api.tool import Effect, Input, Run, Send, Write
 from handrail.api.verdict import Decision, EvaluationContext, Opinion, Reason, SubCommand
 from handrail.fs import path_resolution, sensitive_paths
-from handrail.json_types import is_mapping, is_sequence
+from handrail.json_types import is_mapping, is_sequence, iter_texts
 from handrail.net import hostnames
-from handrail.sanitize.text_values import iter_texts
 
 if TYPE_CHECKING:
     from handrail.api.call import Invocation

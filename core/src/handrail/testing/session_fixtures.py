@@ -18,9 +18,9 @@ from handrail.api.service import Service
 from handrail.api.tool import Tool, Toolset
 from handrail.api.verdict import Evaluator
 from handrail.api.vision import VisionBackend
-from handrail.config.app_dirs import AppDirs
 from handrail.config.loader import LoadedConfig
 from handrail.config.settings import Settings
+from handrail.fs.app_dirs import AppDirs
 from handrail.json_types import is_list, is_mapping, is_sequence
 from handrail.plugins.loader import FoundPlugin, load_plugins
 from handrail.runtime import Runtime, open_runtime

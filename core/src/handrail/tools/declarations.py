@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from handrail.api.model_families import DEFAULT_FAMILY, description_for, schema_for
 from handrail.errors import PluginError
 from handrail.json_types import is_list, is_mapping
 from handrail.tools import schema_dialects
-from handrail.tools.model_families import DEFAULT_FAMILY, description_for, schema_for
 from handrail.tools.schema_dialects import SchemaDialect, fit_schema
 
 if TYPE_CHECKING:

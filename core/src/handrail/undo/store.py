@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.config.settings import UndoSettings
 from handrail.errors import Downstream
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.atomic_write import write_all
 from handrail.fs.file_locks import is_held, lock_open_file, try_lock
 from handrail.undo.path_states import PathChange, PathKind, PathState, are_states_alike, dump_state, load_state

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
-from handrail import __version__
-from handrail.audit.redaction import REDACTED_TEXT
 from handrail.errors import BackendUnavailable, HandrailError
 from handrail.json_types import is_object
 from handrail.net import addresses, urls
@@ -29,7 +27,9 @@ from handrail.net.retry import (
     retry_transient,
 )
 from handrail.net.web_client import CheckedTransport, ConnectionBroken, RequestLimits, WebClient
+from handrail.redaction import REDACTED_TEXT
 from handrail.sanitize.envelope import clean_text
+from handrail.version import __version__
 
 if TYPE_CHECKING:
     from handrail.config.settings import NetworkSettings

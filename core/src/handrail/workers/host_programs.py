@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from handrail.config.app_dirs import find_home_folder
 from handrail.fs import path_resolution
+from handrail.fs.app_dirs import find_home_folder
 
 # Places whose programs are the system's own, also where a workspace holds them (`/`): nothing is written there unasked.
 SYSTEM_FOLDERS = tuple(

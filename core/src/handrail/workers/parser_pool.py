@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from handrail import Downstream, InvalidArguments, NotFound, ToolError
+from handrail.errors import Downstream, InvalidArguments, NotFound, ToolError
 from handrail.workers import wire_protocol
 from handrail.workers.host_programs import START_FOLDER
 

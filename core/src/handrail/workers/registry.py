@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.config.app_dirs import MARKER_PREFIX, ensure_private_folder
 from handrail.errors import HandrailError
+from handrail.fs.app_dirs import MARKER_PREFIX, ensure_private_folder
 from handrail.workers import processes
 
 REGISTRY_FOLDER = "running"

@@ -140,7 +140,7 @@ def _build_config(session: Session, given: Mapping[str, Any]) -> RunConfig:
     """The configuration, and what a person has given in its place."""
     from pydantic import ValidationError
 
-    from handrail.tools import validation_messages
+    from handrail import validation_messages
     from handrail_adk.config import RunConfig
 
     config = session.runtime.plugin_config("adk")

@@ -18,7 +18,7 @@ from google.genai import types
 from handrail import HandrailError, NotFound, Session
 from handrail.audit.query import read_lines
 from handrail.audit.writer import list_parts
-from handrail.config.app_dirs import AppDirs, ensure_private_folder
+from handrail.fs.app_dirs import AppDirs, ensure_private_folder
 from handrail.fs.file_locks import try_lock
 from handrail.text import format_suggestion
 

@@ -67,7 +67,7 @@ def export_command(id: str, file: Path) -> None:
     """Write a run to a JSON file, without secrets and pictures."""
     import json
 
-    from handrail.config.app_dirs import write_private_file
+    from handrail.fs.app_dirs import write_private_file
 
     if file.exists():
         raise HandrailError(f"{str(file)!r} is there already", hint="name another file, or remove it first")
@@ -83,7 +83,7 @@ def delete_command(id: str) -> None:
 
 
 def _open_run_store() -> RunStore:
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail_adk.run_store import RunStore
 
     return RunStore(AppDirs.of(os.environ))
@@ -93,7 +93,7 @@ def export_run(kept: Session) -> dict[str, Any]:
     """A run as JSON types, secrets taken out."""
     import dataclasses
 
-    from handrail.audit.redaction import redact_value
+    from handrail.redaction import redact_value
     from handrail_adk.run_store import StoredRun
 
     events = [dict(_iter_event_parts(event)) for event in kept.events if event.content is not None]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail.net.bearer_auth import BearerToken
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 7348
@@ -105,7 +105,7 @@ def _build_link(opened: socket.socket, token: BearerToken) -> str:
 @contextlib.contextmanager
 def _write_link_file(places: AppDirs, link: str) -> Generator[Path]:
     """A file with the link that only its owner reads, there as long as the console is."""
-    from handrail.config.app_dirs import write_private_file
+    from handrail.fs.app_dirs import write_private_file
 
     file = places.state / "console" / f"{os.getpid()}.json"
     write_private_file(file, json.dumps({"link": link}) + "\n")

@@ -18,9 +18,9 @@ import anyio.to_thread
 from handrail.approval.ask_user import question_wire
 from handrail.approval.inbox import PendingApproval, PendingInquiry, list_pending_questions
 from handrail.audit.query import AuditReader, list_audits, read_outline, read_page
-from handrail.config.app_dirs import AppDirs
 from handrail.desktop.stop_switches import StopSwitches
 from handrail.events.live_output import watch_live_output
+from handrail.fs.app_dirs import AppDirs
 
 OpenQuestion = PendingApproval | PendingInquiry
 

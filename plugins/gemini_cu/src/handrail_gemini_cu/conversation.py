@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from handrail import Frame, PlannedAction, ToolResult, Turn
-from handrail.api.result import BASE64_KEYS
+from handrail.json_types import BASE64_KEYS
 from handrail_gemini_cu.functions import FunctionCall, HeldKeys, ModelSurface, is_approval_needed, map_call
 
 if TYPE_CHECKING:

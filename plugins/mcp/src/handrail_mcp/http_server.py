@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from handrail.config.app_dirs import AppDirs, write_private_file
+from handrail.fs.app_dirs import AppDirs, write_private_file
 from handrail.net.bearer_auth import BearerToken
 from handrail.net.loopback_server import create_server, list_host_headers
 from handrail.runtime import Runtime

@@ -81,7 +81,7 @@ def _open_fact_files() -> tuple[FactFile, ...]:
     from pathlib import Path
 
     from handrail.cli import SessionOptions, read_config
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail_session.memory_store import list_fact_files
 
     roots = read_config(SessionOptions()).settings.workspace

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal
 
 from handrail import HandrailError, InvalidArguments, NotFound
-from handrail.audit.redaction import redact_text
-from handrail.config.app_dirs import hold_file_lock, write_private_file
+from handrail.fs.app_dirs import hold_file_lock, write_private_file
+from handrail.redaction import redact_text
 
 MemoryScope = Literal["user", "project"]
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from handrail import HandrailError
-from handrail.config.app_dirs import AppDirs, hold_file_lock, write_private_file
+from handrail.fs.app_dirs import AppDirs, hold_file_lock, write_private_file
 from handrail_skills.skill import Skill
 
 # By name, the fingerprint that was enabled; empty: a person has not looked at it yet, or has disabled it.

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from handrail import HandrailError
-from handrail.config.app_dirs import AppDirs, ensure_private_folder, hold_file_lock, write_private_file
+from handrail.fs.app_dirs import AppDirs, ensure_private_folder, hold_file_lock, write_private_file
 from handrail_skills.skill import Skill, read_skill
 from handrail_skills.skill_library import get_user_folder
 

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from handrail import HandrailError
+from handrail import HandrailError, validation_messages
 from handrail.fs.yaml_files import find_yaml_traps, load_yaml
 from handrail.json_types import is_object
 from handrail.text import format_suggestion
-from handrail.tools import validation_messages
 
 NAME_PATTERN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MAX_NAME = 64

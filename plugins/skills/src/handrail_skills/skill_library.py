@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from handrail import HandrailError, NotFound
-from handrail.config.app_dirs import AppDirs
 from handrail.config.trust import is_trusted
+from handrail.fs.app_dirs import AppDirs
 from handrail.text import format_suggestion
 from handrail_skills.skill import Skill, SkillOrigin, read_skill
 from handrail_skills.skill_document import SKILL_FILE

@@ -23,7 +23,7 @@ from handrail import (
     tool,
 )
 from handrail.api.service import ShellService
-from handrail.config.app_dirs import ensure_private_folder
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.text import format_suggestion, make_visible
 from handrail_skills.session_skills import LoadedSkill, SessionSkills, get_session_skills
 from handrail_skills.skill import Skill, SkillFile

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from handrail import Tool
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail_skills.enabled_skills import EnabledSkills
     from handrail_skills.skill import Skill
     from handrail_skills.skill_library import SkillLibrary
@@ -185,7 +185,7 @@ class SkillContext:
 
 def _read_context() -> SkillContext:
     from handrail.cli import SessionOptions, read_config
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail.plugins.loader import load_plugins_from_environment
     from handrail.plugins.registration import register_plugins
     from handrail_skills.enabled_skills import EnabledSkills

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import EditConfirmation, InvalidArguments, ToolContext, Verdict, Write, tool
-from handrail.config.app_dirs import write_private_file
+from handrail.fs.app_dirs import write_private_file
 from handrail.line_diffs import format_unified_diff
 from handrail_skills.session_skills import SessionSkills, get_session_skills
 from handrail_skills.skill import Skill, read_limited

@@ -17,8 +17,8 @@ import anyio.to_thread
 from pydantic import Field
 
 from handrail import Downstream, Send, Stopped, TimedOut, Tool, ToolContext, Write, tool
-from handrail.audit.redaction import redact_text
 from handrail.fs import safe_open
+from handrail.redaction import redact_text
 from handrail_system import partial_downloads
 from handrail_system.config import SystemConfig
 from handrail_system.resumable_fetch import DownloadRefused, FetchResult, fetch_into_part

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 import anyio
 
 from handrail import Downstream, TimedOut, __version__
-from handrail.audit.redaction import redact_text
 from handrail.net import retry
+from handrail.redaction import redact_text
 from handrail_system.partial_downloads import PartFile, PartVersion
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from handrail import BackendUnavailable
-from handrail.audit.redaction import remove_credentials
+from handrail.redaction import remove_credentials
 from handrail.sanitize.envelope import clean_text
 from handrail.workers.host_programs import find_own_programs, resolve_start_place
 

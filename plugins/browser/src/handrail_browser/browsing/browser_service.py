@@ -13,8 +13,8 @@ import anyio
 
 from handrail import Finding, HandrailError, Service, ServiceContext, ToolUnavailable
 from handrail.api.desktop import remove_screen_variables
-from handrail.audit.redaction import redact_text
 from handrail.net.resolver import HostResolver, resolve_with_system
+from handrail.redaction import redact_text
 from handrail.workers.host_programs import HostPrograms
 from handrail_browser.config import BrowserConfig
 from handrail_browser.domains import DomainPolicy

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail import Downstream, NotFound, ToolContext
-from handrail.audit.redaction import redact_text
 from handrail.fs import safe_open
+from handrail.redaction import redact_text
 from handrail_browser.browsing import action_params as p
 from handrail_browser.browsing.action_call import ActionCall, format_outcome, require_idle_tab
 

@@ -21,9 +21,9 @@ from handrail import (
     Verdict,
     Write,
 )
-from handrail.audit.redaction import redact_text
 from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.net import urls
+from handrail.redaction import redact_text
 from handrail_browser.browsing import change_actions, read_actions
 from handrail_browser.browsing.action_call import ActionCall, require_idle_tab
 from handrail_browser.browsing.action_params import BrowserParams

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from handrail.audit.redaction import redact_text
+from handrail.redaction import redact_text
 from handrail_browser.driver import PageNode
 
 if TYPE_CHECKING:

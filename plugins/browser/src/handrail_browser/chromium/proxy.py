@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from handrail import Denied, Downstream
 from handrail.api.verdict import Decision, Reason
-from handrail.audit.redaction import redact_text
 from handrail.net.resolver import HostResolver, build_denied_error, resolve_with_system
+from handrail.redaction import redact_text
 from handrail_browser.domains import DomainPolicy
 
 if TYPE_CHECKING:

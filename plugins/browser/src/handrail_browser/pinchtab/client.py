@@ -12,8 +12,8 @@ import anyio
 import httpx
 
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
-from handrail.audit.redaction import redact_text
 from handrail.json_types import is_list, is_object
+from handrail.redaction import redact_text
 from handrail_browser.driver import PageInterrupted
 
 # Bytes of one answer: a picture, or the tree of a very large page.

@@ -10,8 +10,8 @@ from time import monotonic
 from typing import Any, Literal, cast
 
 from handrail import Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
-from handrail.audit.redaction import redact_text
 from handrail.json_types import is_list, is_object
+from handrail.redaction import redact_text
 from handrail_browser.chromium.proxy import RefusedConnection
 from handrail_browser.driver import (
     ActionOutcome,

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from handrail.config.app_dirs import ensure_private_folder
+from handrail.fs.app_dirs import ensure_private_folder
 
 DAY_S = 86_400.0
 MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,9})")

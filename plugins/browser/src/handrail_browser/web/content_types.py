@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from handrail import Downstream
-from handrail.audit.redaction import redact_text
+from handrail.redaction import redact_text
 
 CHARSET = re.compile(r"charset\s{0,9}=\s{0,9}\"?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import anyio.to_thread
 
 from handrail import Downstream, __version__
-from handrail.audit.redaction import redact_text
 from handrail.net import retry, urls
+from handrail.redaction import redact_text
 from handrail_browser.web import cache
 
 if TYPE_CHECKING:

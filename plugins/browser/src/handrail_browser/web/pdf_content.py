@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream, ToolContext, ToolError, ToolUnavailable
-from handrail.audit.redaction import redact_text
+from handrail.redaction import redact_text
 from handrail_browser.web.content_types import UNSUPPORTED_HINTS
 from handrail_browser.web.unnamed_file import create_unnamed_file
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from handrail import Send, Tool, ToolContext, ToolError, UrlConfirmation, Verdict
-from handrail.audit.redaction import redact_text
+from handrail.redaction import redact_text
 from handrail_browser.config import BrowserConfig
 from handrail_browser.web.fetch_params import WebFetchParams
 

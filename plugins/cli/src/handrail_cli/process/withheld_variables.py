@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handrail.audit.redaction import is_secret_name
 from handrail.pipeline.command_details import is_variable_used
+from handrail.redaction import is_secret_name
 from handrail_cli.shell.bash.variable_rules import is_tame_variable
 
 

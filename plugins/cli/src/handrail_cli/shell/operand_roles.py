@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail import Access, EvaluationContext, Reason
-from handrail.audit.redaction import is_credential
 from handrail.fs import path_resolution
 from handrail.net import urls
+from handrail.redaction import is_credential
 from handrail.undo.path_patterns import SOME_BELOW
 from handrail_cli.programs import NamedOperand, ProgramUse
 from handrail_cli.programs.values import OperandRole

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail import InvalidArguments, KeyboardTarget, NotFound, ServiceContext, StaleObservation, View
-from handrail.audit.redaction import remove_credentials
+from handrail.redaction import remove_credentials
 from handrail.sandbox.visible_variables import select_visible_variables
 from handrail.workers.processes import find_marked_processes
 from handrail.workers.registry import ProcessRegistry, RunningProgram

@@ -118,7 +118,7 @@ def show_status(as_json: bool) -> None:
 
 
 def _open_named_desktops() -> NamedDesktops:
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail_gui.private.named_desktops import NamedDesktops
 
     return NamedDesktops(AppDirs.of(os.environ).state)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Desktop, DesktopError
-from handrail.config.app_dirs import ensure_private_folder
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.file_locks import lock_open_file
 from handrail.text import format_suggestion
 from handrail.workers import processes

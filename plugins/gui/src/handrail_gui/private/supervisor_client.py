@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any
 
 from handrail import Desktop, DesktopError
-from handrail.config.app_dirs import DESKTOP_DIRS_VARIABLE, AppDirs
+from handrail.fs.app_dirs import DESKTOP_DIRS_VARIABLE, AppDirs
 from handrail.workers.host_programs import START_FOLDER, find_own_programs
 from handrail_gui.private.desktop_services import format_mark
 

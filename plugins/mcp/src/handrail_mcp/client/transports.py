@@ -15,8 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from handrail import Downstream
 from handrail.api.secret_refs import SECRET_REF
-from handrail.audit.redaction import remove_credentials
 from handrail.config.settings import ServerSettings
+from handrail.redaction import remove_credentials
 from handrail.workers.host_programs import START_FOLDER, HostPrograms, resolve_start_place
 from handrail_mcp.client.bounds import BoundedMessages, is_too_large
 from handrail_mcp.client.server_process import MAX_MESSAGE, MessageStreams, run_server_program

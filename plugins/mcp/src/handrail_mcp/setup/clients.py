@@ -103,7 +103,7 @@ class UserMachine:
     @classmethod
     def here(cls, folder: Path) -> UserMachine:
         """This one."""
-        from handrail.config.app_dirs import find_home_folder
+        from handrail.fs.app_dirs import find_home_folder
 
         system: SystemName = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else "linux"
         return cls(system, find_home_folder(os.environ), os.environ, folder)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from handrail.config.app_dirs import ensure_private_folder
 from handrail.errors import HandrailError
+from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.safe_open import ExpectedState, replace_file
 from handrail_mcp.setup.clients import McpClient, ServerCommand
 from handrail_mcp.setup.config_format import ConfigFormat, MalformedConfigError, get_table

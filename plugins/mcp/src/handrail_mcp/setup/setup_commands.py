@@ -236,7 +236,7 @@ def _describe_row(row: dict[str, Any]) -> str:
 
 def _find_secret_variables(environment: Mapping[str, str]) -> list[str]:
     """The names of the variables whose values are secrets."""
-    from handrail.audit.redaction import is_credential
+    from handrail.redaction import is_credential
 
     return sorted(name for name, value in environment.items() if is_credential(name, value))
 
@@ -292,7 +292,7 @@ def _get_machine() -> UserMachine:
 
 
 def _apply_change(client: McpClient, change: ConfigChange, said: str, *, dry_run: bool, secret: bool = False) -> None:
-    from handrail.config.app_dirs import AppDirs
+    from handrail.fs.app_dirs import AppDirs
     from handrail_mcp.setup.config_edit import write_change
 
     path = change.file.path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handrail.audit.redaction import is_credential
+from handrail.redaction import is_credential
 from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, assign_operands, note_role
 from handrail_cli.programs.rows import RowOperand
 from handrail_cli.shell.bash.syntax import ShellWord

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from handrail.audit.redaction import is_secret_name
+from handrail.redaction import is_secret_name
 from handrail_cli.programs.grammars.arg_matching import ArgumentMatch, note_role
 
 LSOF_PLAIN = frozenset("abhlnNOPRtUvVwXEQC?")

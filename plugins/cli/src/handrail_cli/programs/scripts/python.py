@@ -11,7 +11,7 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-from handrail.audit.redaction import is_credential
+from handrail.redaction import is_credential
 from handrail_cli.programs.scripts.python_names import (
     ACTING_METHODS,
     ALLOWED_NODES,

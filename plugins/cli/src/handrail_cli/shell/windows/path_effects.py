@@ -176,7 +176,7 @@ def _note_drive_read(case: LineEvaluation, name: str, rest: str, text: str, span
 
 def is_secret_variable(name: str) -> bool:
     """Whether a variable of that name holds a secret, as far as its name tells."""
-    from handrail.audit.redaction import is_credential
+    from handrail.redaction import is_credential
 
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return is_credential(name, "") or is_credential(split, "") or is_credential(re.sub(r"[^A-Za-z]", "_", name), "")

@@ -18,7 +18,7 @@ from typing import Any
 from Xlib import error
 
 from handrail import Downstream
-from handrail.config.app_dirs import AppDirs
+from handrail.fs.app_dirs import AppDirs
 from handrail.workers.host_programs import START_FOLDER
 from handrail.workers.registry import ProcessRegistry, RunningProgram
 from handrail_gui.platforms.x11.clipboard import FormatContent, SelectionContents, X11Selection

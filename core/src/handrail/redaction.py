@@ -11,8 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from handrail.api.result import BASE64_KEYS
-from handrail.json_types import is_mapping, is_sequence
+from handrail.json_types import BASE64_KEYS, is_mapping, is_sequence
 
 MAX_TEXT_CHARS = 2_000
 MAX_ITEMS = 50
