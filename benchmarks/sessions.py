@@ -18,7 +18,7 @@ from handrail import Session
 from handrail.config import loader as configuration
 from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import FoundPlugin, load_plugins
-from handrail.runtime import Runtime, open_runtime
+from handrail.session.runtime import Runtime, open_runtime
 
 ROOT = Path(__file__).resolve().parent.parent
 PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "XAUTHORITY")

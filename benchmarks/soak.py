@@ -19,7 +19,7 @@ import psutil
 
 from benchmarks.sessions import environment, session_with, trivial_runtime
 from handrail import Session, ToolCall
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 
 SIDE_BY_SIDE = 4
 BATCH = 25

@@ -17,14 +17,14 @@ from scripts.reference import errors_page, events_page, hooks_page, keys_page
 from handrail.api.model_families import DEFAULT_FAMILY, MODEL_FAMILIES
 from handrail.cli._cli_reference import render_reference_page as commands_page
 from handrail.cli._plugin_commands import find_plugin_commands
-from handrail.config.installed_plugins import build_installed_schema
 from handrail.config.loader import load_config
 from handrail.config.settings import Settings
 from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.known_plugins import DATA_FILE as SUPPLIED
 from handrail.plugins.loader import PluginRecord, load_plugins as load_plugins
 from handrail.plugins.registration import register_plugins
-from handrail.runtime import open_runtime
+from handrail.session.installed_plugins import build_installed_schema
+from handrail.session.runtime import open_runtime
 from handrail.tools.declarations import DialectName, declare
 from handrail.tools.registry import OwnedTool
 

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail import errors
-from handrail.api import events, hookspecs
+from handrail.api import events
 from handrail.api.events import Event, wire_name
 from handrail.errors import HandrailError
+from handrail.plugins import hookspecs
 
 Schema = dict[str, Any]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail.api import hookspecs
+from handrail.plugins import hookspecs
 from handrail.testing.session_fixtures import OpenSession
 
 DOCS = Path(__file__).parents[2] / "docs/plugins"

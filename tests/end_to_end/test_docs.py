@@ -19,7 +19,7 @@ import yaml
 from scripts import make_docs, make_site
 from tests.end_to_end.walk import Block, Walk, blocks
 
-from handrail.config.installed_plugins import build_installed_schema
+from handrail.session.installed_plugins import build_installed_schema
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -16,10 +16,10 @@ from handrail import Decision, Delete, EvaluationContext, Opinion, ToolContext, 
 from handrail.api.call import Invocation
 from handrail.api.tool import Tool
 from handrail.api.verdict import SandboxOffer
-from handrail.fs import path_resolution, place_kinds, sensitive_paths, sensitive_paths_data
-from handrail.fs.place_kinds import AccessMode, PlaceKind
-from handrail.policy import path_rules
+from handrail.fs import path_resolution, sensitive_paths, sensitive_paths_data
+from handrail.policy import path_rules, place_kinds
 from handrail.policy.effect_rules import EffectsEvaluator
+from handrail.policy.place_kinds import AccessMode, PlaceKind
 from handrail_cli.shell.verdict import judge_line
 from handrail_documents.convert_tool import convert_document
 from handrail_documents.read_tools import read_excel, read_image, read_pdf
@@ -145,7 +145,7 @@ def from_tables() -> Iterator[str]:
 @pytest.mark.parametrize("access", COMMANDS)
 @pytest.mark.parametrize("place", [place for places in EXAMPLES.values() for place in places])
 def test_the_shell_and_the_file_tools_agree_with_the_table(access: AccessMode, place: str) -> None:
-    """If this fails, one of them judges a place by something else than `handrail.fs.place_kinds`."""
+    """If this fails, one of them judges a place by something else than `handrail.policy.place_kinds`."""
     expected = place_kinds.is_access_free(
         place_kinds.classify_place(path_rules.resolve_path(place, HERE, {}), HERE), access
     )

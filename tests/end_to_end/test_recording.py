@@ -15,10 +15,11 @@ import yaml
 import handrail
 from handrail import Session
 from handrail.api.approval import yes
+from handrail.audit.step_recorder import StepRecorder
 from handrail.cli.record import build_recording, read_session_calls
 from handrail.plans.html_report import read_before_and_now, write_report
 from handrail.plans.plan_file import ReplayPlan, read_plan
-from handrail.plans.plan_recorder import PlanRecording, RecordingOptions, StepRecorder
+from handrail.plans.plan_recorder import PlanRecording, RecordingOptions
 from handrail.plans.replay import StepResult, run_plan
 
 pytestmark = pytest.mark.anyio

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         Screen as Screen,
         Tree as Tree,
     )
-    from handrail.api.hookspecs import hookimpl as hookimpl
     from handrail.api.model_families import Variation as Variation, family_of as family_of
     from handrail.api.observation import (
         Element as Element,
@@ -72,9 +71,9 @@ if TYPE_CHECKING:
     from handrail.api.sandbox import (
         Bounds as Bounds,
         Confined as Confined,
+        Denial as Denial,
         Limits as Limits,
         PreparedSandbox as PreparedSandbox,
-        Sandbox as Sandbox,
     )
     from handrail.api.service import (
         Finding as Finding,
@@ -153,13 +152,14 @@ if TYPE_CHECKING:
         ToolUnavailable as ToolUnavailable,
     )
     from handrail.nested_dict import Bag as Bag
-    from handrail.open_session import open as open
+    from handrail.plugins.hookspecs import hookimpl as hookimpl
     from handrail.policy.rules import (
         Rule as Rule,
     )
     from handrail.sandbox.confinement import Confinement as Confinement
-    from handrail.sandbox.denials import Denial as Denial
-    from handrail.session import Session as Session
+    from handrail.sandbox.interface import Sandbox as Sandbox
+    from handrail.session.open_session import open as open
+    from handrail.session.session import Session as Session
     from handrail.tools.declarations import (
         declare as declare,
         without_nulls as without_nulls,
@@ -230,7 +230,7 @@ _HOMES = {
         "ToolError",
         "ToolUnavailable",
     ),
-    "api.hookspecs": ("hookimpl",),
+    "plugins.hookspecs": ("hookimpl",),
     "policy.rules": ("Rule",),
     "api.verdict": (
         "CommandStep",
@@ -249,7 +249,7 @@ _HOMES = {
         "Verdict",
         "View",
     ),
-    "open_session": ("open",),
+    "session.open_session": ("open",),
     "api.service": (
         "Finding",
         "Memory",
@@ -263,15 +263,15 @@ _HOMES = {
     ),
     "workers.external_traces": ("Trace",),
     "sandbox.confinement": ("Confinement",),
-    "sandbox.denials": ("Denial",),
     "api.sandbox": (
         "Bounds",
         "Confined",
         "Limits",
+        "Denial",
         "PreparedSandbox",
-        "Sandbox",
     ),
-    "session": ("Session",),
+    "sandbox.interface": ("Sandbox",),
+    "session.session": ("Session",),
     "api.tool": (
         "Delete",
         "Effect",

@@ -17,7 +17,7 @@ from handrail.api.tool import Tool
 from handrail.artifacts.line_search import LinePattern, find_required_literal
 from handrail.artifacts.store import TextArtifact
 from handrail.errors import InvalidArguments
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.testing import open_test_session
 
 BASE = ["artifact_info", "artifact_head", "artifact_tail", "artifact_lines", "artifact_grep"]

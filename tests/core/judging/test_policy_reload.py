@@ -13,8 +13,8 @@ import pytest
 from handrail.config import loader as config, trust
 from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import load_plugins
-from handrail.runtime import open_runtime
-from handrail.session import Session
+from handrail.session.runtime import open_runtime
+from handrail.session.session import Session
 
 DENY_WAITING = '[[policy.rules]]\ntool = "wait"\ndecision = "deny"\n'
 

@@ -27,8 +27,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.api.verdict import STRICTNESS, RegisteredEvaluator, evaluate_call, strictest_decision
+from handrail.api.verdict import STRICTNESS, RegisteredEvaluator, strictest_decision
 from handrail.policy.engine import PolicyEngine
+from handrail.policy.evaluation import evaluate_call
 from handrail.policy.rules import Rule
 from handrail.testing import Always
 

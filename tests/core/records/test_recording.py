@@ -14,11 +14,12 @@ import pytest
 
 from handrail import ConfigError, Element, HandrailError, Input, Read, Rect, ToolContext, Transform, Window, tool
 from handrail.api.approval import yes
+from handrail.audit.step_recorder import StepRecorder
 from handrail.cli.record import build_recording, read_session_calls
 from handrail.plans.plan_file import ReplayPlan, read_plan
-from handrail.plans.plan_recorder import PlanRecording, RecordingOptions, StepRecorder
+from handrail.plans.plan_recorder import PlanRecording, RecordingOptions
 from handrail.plans.replay import run_plan
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.testing import open_test_session
 
 HANDRAIL = Path(sys.executable).with_name("handrail")

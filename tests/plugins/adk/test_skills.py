@@ -15,7 +15,7 @@ from tests.plugins.adk.agents import Call, Chat, Scripted, results
 from tests.plugins.skills.shelf import PLUGINS, TOOL, enable, own, write
 
 from handrail import Tool, ToolContext, tool
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 from handrail.testing import open_test_runtime
 from handrail_adk import HandrailToolset
 

@@ -16,7 +16,7 @@ from tests.plugins.cli.test_sandbox_network import run, working
 
 from handrail import Session, ToolResult
 from handrail.api.approval import Confirmer, no, yes
-from handrail.open_session import open_configured_runtime
+from handrail.session.open_session import open_configured_runtime
 
 PLANTED = ("bash", "bwrap", "nvidia-smi", "rg", "prlimit", "sh", "setpriv")
 UNASKED = (

@@ -16,7 +16,7 @@ from tests.plugins.cli.test_own_programs import no
 from tests.plugins.cli.test_sandbox_network import Person, run, working
 
 from handrail import Choice, Session
-from handrail.open_session import open_configured_runtime
+from handrail.session.open_session import open_configured_runtime
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 

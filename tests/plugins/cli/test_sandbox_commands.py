@@ -21,10 +21,10 @@ from handrail import Decision, EvaluationContext, Evaluator, Invocation, Opinion
 from handrail.api.approval import Answer, Approval, Choice, no, yes
 from handrail.config import loader as config, trust
 from handrail.fs.app_dirs import AppDirs
-from handrail.open_session import open_configured_runtime
 from handrail.plugins.loader import load_plugins
-from handrail.runtime import WATCH_INTERVAL_S, open_runtime
 from handrail.sandbox import survey
+from handrail.session.open_session import open_configured_runtime
+from handrail.session.runtime import WATCH_INTERVAL_S, open_runtime
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 from handrail_files import hooks as file_hooks

@@ -10,7 +10,7 @@ from tests.plugins.cli.bash_cases import BARE
 
 from handrail import Decision, EvaluationContext, Mode, Route, SandboxOffer, View
 from handrail.api.approval import no
-from handrail.open_session import open_configured_runtime
+from handrail.session.open_session import open_configured_runtime
 from handrail_cli.shell.verdict import judge_line
 
 JUDGING = replace(BARE, sandbox=SandboxOffer(name="bubblewrap", network=False))

@@ -14,7 +14,7 @@ import pytest
 
 from handrail.desktop.recent_agent_input import AgentInputRecord
 from handrail.fs.app_dirs import AppDirs
-from handrail.open_session import open_configured_runtime
+from handrail.session.open_session import open_configured_runtime
 from handrail_console.manual_control import ManualControl
 
 from .opened import Agent, Console, Page, agent, browser

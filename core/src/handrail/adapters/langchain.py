@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, ToolException
 
 from handrail.api.model_families import family_of
 from handrail.sanitize.model_output import ShownMedia, build_model_output
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.tools.declarations import declare
 
 

@@ -10,7 +10,7 @@ from pydantic_core import SchemaValidator, core_schema
 from handrail.api.model_families import family_of
 from handrail.api.tool import Tool
 from handrail.sanitize.model_output import build_model_output
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.tools.declarations import declare
 
 # The session checks arguments itself, and says what is wrong in its result.

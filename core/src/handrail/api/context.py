@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from handrail.nested_dict import Bag
     from handrail.pipeline.call_task import CallTask
     from handrail.sandbox.confinement import Confinement
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.vision.backend_chain import Vision
     from handrail.workers.host_programs import HostPrograms
 

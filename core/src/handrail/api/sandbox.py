@@ -10,18 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
-
-from pydantic import BaseModel
-
-from handrail.api.vision import NoSettings
-from handrail.workers.host_programs import HostPrograms, find_own_programs
-
-if TYPE_CHECKING:
-    from handrail.sandbox.denials import Denial
+from typing import Literal
 
 # What a sandbox may keep a command from: reading the person's files, writing outside its bounds, the network, and other processes.
 ConfinedAspect = Literal["read", "write", "network", "process"]
+DenialKind = Literal["network", "credentials", "write", "secret", "privilege", "outside", "limit"]
 # Only a sandbox that does all of it may stand for a person's yes.
 ALL_ASPECTS: frozenset[ConfinedAspect] = frozenset(("read", "write", "network", "process"))
 
@@ -129,57 +122,10 @@ class PreparedSandbox(ABC):
         """End it with all that runs in it, and release what is held for it."""
 
 
-class Sandbox(ABC):
-    """One way to confine a command. Registered as a class; built once a process when it is the first in order that is usable."""
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A refusal of the sandbox, as far as it is known: `what` for programs, `text` for people. `hosts`: those that a person may be asked about."""
 
-    name: ClassVar[str]
-    # What it really withholds; with less than `ALL_ASPECTS` it is never taken for what may run without a question.
-    confines: ClassVar[frozenset[ConfinedAspect]] = frozenset()
-    # Whether `Bounds.network` can be given.
-    networks: ClassVar[bool] = False
-    # Whether `Bounds.hosts` can be given: connections to these hosts and to no others.
-    filters: ClassVar[bool] = False
-    # Whether a command inside has the descriptors that its starter gave it beside the first three.
-    descriptors: ClassVar[bool] = False
-    # Whether a command inside sees no processes but its own (a /proc of its own, on Linux), and all of them end with it.
-    own_processes: ClassVar[bool] = False
-    # Whether /tmp and /var/tmp inside are `Bounds.temporary`, so that file tools find there what commands have made, and the other way round.
-    private_tmp: ClassVar[bool] = False
-    Config: ClassVar[type[BaseModel]] = NoSettings
-    # The programs that it may start on the host: asked for each time, because what agents may write changes with the sessions.
-    programs: Callable[[], HostPrograms] = staticmethod(find_own_programs)
-
-    def __init__(self, config: BaseModel | None = None) -> None:
-        self.config = config if config is not None else self.Config()
-
-    @classmethod
-    def missing(cls) -> str | None:
-        """What it lacks here, with the cure; None when nothing. Quick: names and settings are looked at, nothing is started."""
-        return None
-
-    async def check(self) -> None:
-        """Start the smallest command in it; raises `NoSandbox` with the cure when that does not work. Asked once a process."""
-
-    @abstractmethod
-    def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
-        """The command that runs `argv` in `cwd` within the bounds. Raises `NoSandbox` when they cannot be kept."""
-
-    def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
-        """Start to set up a sandbox for many commands within the bounds; None where this sandbox cannot, or lacks what that takes.
-
-        Returns at once: it becomes `ready` later. Its process ends with this thread, so call it in one that lives as long as it should.
-        """
-        return None
-
-    def is_set_up(self, pid: int) -> bool:
-        """Return True once the sandbox that this process sets up has bound all places, and looks up no more paths on the host."""
-        return True
-
-    def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
-        """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""
-        from handrail.sandbox.denials import detect_denial
-
-        return detect_denial(output, exit_code, bounds)
-
-    async def close(self) -> None:
-        """Give everything back."""
+    what: DenialKind
+    text: str
+    hosts: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from handrail.api.desktop import Desktop
 
 if TYPE_CHECKING:
     from handrail.api.context import ToolContext
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.workers.host_programs import HostPrograms
 
 log = logging.getLogger(__name__)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from handrail.api.call import Confirmation, GrantOption, Location
     from handrail.api.verdict import Verdict
     from handrail.artifacts.store import Artifact
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 DEFAULT_TIMEOUT_S = 60.0

@@ -19,7 +19,7 @@ from handrail.json_types import is_list
 if TYPE_CHECKING:
     from handrail.api.call import Invocation
     from handrail.approval.broker import ApprovalBroker
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from handrail.artifacts.queries import ArtifactQuery
 from handrail.artifacts.store import Artifact
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 
 class ArtifactTools:

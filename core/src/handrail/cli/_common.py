@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from handrail.config.loader import LoadedConfig
-    from handrail.runtime import Runtime
-    from handrail.session import Session
+    from handrail.session.runtime import Runtime
+    from handrail.session.session import Session
 
 T = TypeVar("T")
 
@@ -194,7 +194,7 @@ async def open_runtime_for(
 
     `environment`: what tools and their children are given; None for the program's own.
     """
-    from handrail.runtime import open_runtime
+    from handrail.session.runtime import open_runtime
 
     context = click.get_current_context(silent=True)
     config = config or read_config(choices)

@@ -24,7 +24,7 @@ from handrail.cli.tools import tool_wire
 from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
 from handrail.json_types import is_list, is_object
 from handrail.pipeline.scheduler import add_wait_argument
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.text import format_suggestion
 from handrail.tools.session_tools import ListedTool
 

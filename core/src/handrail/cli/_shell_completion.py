@@ -18,7 +18,7 @@ from handrail.cli._common import SessionOptions, disable_audit, load_config, ope
 from handrail.cli._stop_switches import list_started_desktops
 
 if TYPE_CHECKING:
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 CompletionFunction = Callable[[click.Context, click.Parameter, str], Sequence[CompletionItem]]
 

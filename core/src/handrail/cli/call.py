@@ -27,7 +27,7 @@ from handrail.json_types import is_object
 if TYPE_CHECKING:
     from handrail.api.events import Event
     from handrail.api.result import ToolResult
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 # Said once a call has taken longer.
 PROGRESS_DELAY_S = 1.0

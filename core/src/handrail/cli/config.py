@@ -43,7 +43,7 @@ def schema_command() -> None:
     """
     import os
 
-    from handrail.config.installed_plugins import build_installed_schema
+    from handrail.session.installed_plugins import build_installed_schema
 
     print_json(build_installed_schema(os.environ))
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from handrail.plugins.loader import PluginRecord
-    from handrail.runtime import Runtime
-    from handrail.session import Session
+    from handrail.session.runtime import Runtime
+    from handrail.session.session import Session
 
 NO_SANDBOX = "none is usable here: commands that could run in one are asked about instead"
 BUG_HINT = "this is a bug of what supplies it; `handrail --debug doctor` shows more"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from handrail.api.verdict import EvaluationContext, Verdict
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 SHELL_NAMES = ("bash", "powershell", "cmd")
 CALL_FIELDS: Mapping[str, type | tuple[type, ...]] = {

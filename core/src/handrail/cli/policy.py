@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from handrail.policy.explain import VerdictExplanation
     from handrail.policy.rule_lint import RuleLocations
     from handrail.policy.rules import Rule
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 TITLE_WIDTH = 10
 # The surroundings that a command gets without approval, by `UrlView`.

@@ -20,9 +20,10 @@ from handrail.cli._common import (
 from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
+    from handrail.audit.step_recorder import RecordedStep
     from handrail.fs.app_dirs import AppDirs
-    from handrail.plans.plan_recorder import PlanRecording, RecordedStep, RecordingOptions
-    from handrail.session import Session
+    from handrail.plans.plan_recorder import PlanRecording, RecordingOptions
+    from handrail.session.session import Session
 
 
 @click.command("record")

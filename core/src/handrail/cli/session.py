@@ -50,10 +50,11 @@ def command(
 
 async def _run_session(choices: SessionOptions, answer: str | None, record: Path | None, *, events: bool) -> int:
     from handrail.api import approval
+    from handrail.audit.step_recorder import StepRecorder
     from handrail.cli._jsonl_session import JsonlConfirmer, run_conversation
     from handrail.cli._stdio import LineWriter, take_over_stdio
     from handrail.cli.record import build_recording, print_recording_summary
-    from handrail.plans.plan_recorder import RecordingOptions, StepRecorder
+    from handrail.plans.plan_recorder import RecordingOptions
 
     with take_over_stdio() as (stdin, stdout):
         writer = LineWriter(stdout)

@@ -23,7 +23,7 @@ from handrail.tools.declarations import DIALECTS, DialectName, declare
 
 if TYPE_CHECKING:
     from handrail.config.loader import LoadedConfig
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
     from handrail.tools.session_tools import ListedTool
 
 

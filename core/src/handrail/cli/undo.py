@@ -25,7 +25,7 @@ from handrail.text import make_visible
 
 if TYPE_CHECKING:
     from handrail.api.result import ToolResult
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.undo.plans import PathPlan, UndoPlan
 
 # Paths of one call that are shown to a person.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from handrail import validation_messages
@@ -110,3 +110,14 @@ def _is_text(values: Any, key: tuple[int | str, ...]) -> bool:
     except (KeyError, IndexError, TypeError):
         return False
     return isinstance(values, str)
+
+
+def validate_table(model: type[BaseModel], values: Mapping[str, Any], *, table: str) -> BaseModel:
+    """The values of a plugin's or backend's table as its own model; `ConfigError` names the first key that does not fit."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as exc:
+        error = validation_messages.select_error(exc)
+        raise ConfigError(
+            validation_messages.describe_error(error, model, table=table), key=(*table.split("."), *error["loc"])
+        ) from exc

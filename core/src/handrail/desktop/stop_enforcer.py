@@ -10,7 +10,7 @@ from handrail.api.service import ClosableService, ReleasableService
 from handrail.errors import Failsafe
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from handrail.api.call import Invocation, ToolCall
     from handrail.api.result import ToolResult
     from handrail.pipeline.call_task import CallTask
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 ProcessCall = Callable[["Session", "ToolCall", "Invocation | None", "CallTask | None"], Awaitable["ToolResult"]]
 # Characters of arguments and of a result in an attribute.

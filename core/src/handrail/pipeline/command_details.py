@@ -17,7 +17,7 @@ from handrail.errors import TimedOut
 from handrail.redaction import is_secret_name
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 # Seconds that a tool may take to say what a call would do.
 SHOWING_S = 10.0

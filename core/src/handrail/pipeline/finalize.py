@@ -20,7 +20,7 @@ from handrail.pipeline.result_sanitizer import sanitize_result
 
 if TYPE_CHECKING:
     from handrail.pipeline.observers import ObservedResult
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from handrail.api.tool import Tool
     from handrail.api.verdict import Verdict
     from handrail.config.settings import ObserverSettings
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.workers.host_programs import HostPrograms
 
 BLOCK_EXIT_CODE = 2

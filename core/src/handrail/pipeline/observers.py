@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from handrail.api.tool import Tool
     from handrail.pipeline.call_task import CallTask
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

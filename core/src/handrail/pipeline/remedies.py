@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from handrail.api.call import Invocation
 from handrail.api.tool import Input, Run
 from handrail.api.verdict import Access, Decision, Mode, SubCommand, Verdict
-from handrail.approval.stage import build_approval_steps
 from handrail.config.rule_settings import RuleSettings
 from handrail.errors import DeniedByUser
 from handrail.net import addresses
+from handrail.pipeline.approval_stage import build_approval_steps
 from handrail.policy.rules import FILE_ACCESS, build_rule
 
 if TYPE_CHECKING:

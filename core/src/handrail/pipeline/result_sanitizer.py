@@ -10,7 +10,7 @@ from handrail.api.result import TextSource, ToolResult, has_text
 from handrail.api.verdict import Verdict
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 
 def sanitize_result(

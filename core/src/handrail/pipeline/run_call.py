@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from handrail.api.tool import Tool
     from handrail.pipeline.approved_files import FileState
     from handrail.sandbox.confinement import Confinement
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ async def _run_stages(
             running.invocation = invocation
         running.verdict = verdict
         if verdict.decision is Decision.CONFIRM:
-            from handrail.approval.stage import confirm_call
+            from handrail.pipeline.approval_stage import confirm_call
 
             invocation, verdict = await confirm_call(session, invocation, verdict)
             running.invocation, running.verdict = invocation, verdict
@@ -248,7 +248,7 @@ async def _confirm_not_undoable(
             remember=None,
         )
 
-    from handrail.approval.stage import confirm_call
+    from handrail.pipeline.approval_stage import confirm_call
     from handrail.undo.call_changes import is_unapproved
 
     await finalize_call(session, running, build_failure(running, why), began, over=False)
@@ -269,7 +269,7 @@ async def _wait_for_resources(
         if now.decision is Decision.CONFIRM:
             if await _is_same_question(session, invocation, verdict, now):
                 break
-            from handrail.approval.stage import confirm_call
+            from handrail.pipeline.approval_stage import confirm_call
 
             invocation, now = await confirm_call(session, invocation, now)
         verdict = now
@@ -356,7 +356,7 @@ async def ask_to_retry(
     asked = await judge_again(invocation)
     if asked.decision is Decision.DENY:
         return None
-    from handrail.approval.stage import confirm_call
+    from handrail.pipeline.approval_stage import confirm_call
 
     try:
         again, answered = await confirm_call(session, invocation, asked, judge=judge_again)

@@ -26,7 +26,7 @@ from handrail.pipeline.call_task import CallTask
 from handrail.pipeline.resources import FULL_CLAIM, NO_CLAIM, ResourceClaim, build_claim
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 WAIT_FOR_PREVIOUS = "wait_for_previous"
 WAIT_SCHEMA: dict[str, Any] = {

@@ -10,18 +10,18 @@ import anyio
 
 from handrail.api.observation import Element, Observation
 from handrail.api.result import ToolResult
-from handrail.errors import HandrailError
-from handrail.json_types import is_mapping
-from handrail.plans.expressions import fill_variables
-from handrail.plans.plan_file import LookCall, PlanStep
-from handrail.plans.selectors import (
+from handrail.audit.selectors import (
     OBSERVATION_ARGUMENT,
     POINT_ARGUMENTS,
     ElementSelector,
     PointSelector,
     find_front_title,
 )
-from handrail.session import Session
+from handrail.errors import HandrailError
+from handrail.json_types import is_mapping
+from handrail.plans.expressions import fill_variables
+from handrail.plans.plan_file import LookCall, PlanStep
+from handrail.session.session import Session
 from handrail.text import find_similar_texts, fold_text
 
 # Seconds between the first two looks; each time twice as long.

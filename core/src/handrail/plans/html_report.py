@@ -22,7 +22,7 @@ from handrail.json_types import PICTURE_KEYS
 from handrail.plans.plan_file import ReplayPlan
 from handrail.plans.replay import StepResult
 from handrail.redaction import redact_value
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.version import __version__
 
 # What is said under each picture of a result.

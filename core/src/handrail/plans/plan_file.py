@@ -43,12 +43,12 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, mod
 
 from handrail import validation_messages
 from handrail.api.tool import Tool
+from handrail.audit.selectors import ElementSelector, PlanPart, PointSelector
 from handrail.config.source_text import read_regular_file
 from handrail.errors import ConfigError
 from handrail.fs.yaml_files import find_yaml_traps, load_yaml
 from handrail.json_types import is_list, is_object
 from handrail.plans.expressions import find_expectation_error, iter_variables
-from handrail.plans.selectors import ElementSelector, PlanPart, PointSelector
 from handrail.text import format_suggestion
 
 MAX_PLAN_DEPTH = 30

@@ -9,61 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.api.call import ToolCall
-from handrail.api.result import ToolResult, detect_picture_type
+from handrail.api.result import detect_picture_type
 from handrail.api.tool import Input, Read, Tool
 from handrail.artifacts.picture_files import read_picture
+from handrail.audit.step_recorder import RecordedStep
 from handrail.errors import ConfigError, HandrailError
 from handrail.fs import safe_open
 from handrail.fs.app_dirs import ensure_private_folder, write_private_file
-from handrail.json_types import PICTURE_KEYS, is_mapping, is_sequence
+from handrail.json_types import is_mapping, is_sequence
 from handrail.plans.expressions import escape_variables
 from handrail.plans.plan_file import ReplayPlan
-from handrail.redaction import REDACTED_TEXT, redact_value
+from handrail.redaction import REDACTED_TEXT
 
-# What results say of whether it worked, beside their status.
-CHECKED_KEYS = ("effect", "met")
 EXPECTED_VALUES = {"effect": "confirmed", "met": True}
 # How a record says that it does not hold all.
 TRUNCATION_MARK = re.compile(r"(?s).*… \[\d+ characters\]|… \d+ items|\[\d+ characters\]")
 # What a look shows; whatever else a tool reads is more than the screen.
 LOOK_EFFECTS = frozenset(("screen", "tree"))
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedStep:
-    """One call that a host made, and what came of it. `meant` is what its ids and points stood for (`locators`)."""
-
-    tool: str
-    args: Mapping[str, Any]
-    meant: Mapping[str, Any]
-    result: Mapping[str, Any]
-    picture: bytes | None = None
-
-
-class StepRecorder:
-    """Keeps the calls of one session from now on, whole, for a plan. Set it as the `tape` of the session's recorder."""
-
-    def __init__(self) -> None:
-        self.made: list[RecordedStep] = []
-        self._begun: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
-
-    def begun(self, call_id: str, args: Mapping[str, Any], meant: Mapping[str, Any]) -> None:
-        """A call of a host is about to act. Of one that is handed on or made again, the first form counts."""
-        self._begun.setdefault(call_id, (args, meant))
-
-    def ended(self, call: ToolCall, result: ToolResult) -> None:
-        """A call of a host has ended. One that never began is not kept: it did nothing."""
-        if (begun := self._begun.pop(call.call_id, None)) is None:
-            return
-        args, meant = (redact_value(part, whole=True) for part in begun)
-        said = {key: value for key, value in result.items() if key in ("status", *CHECKED_KEYS) or key.endswith("_id")}
-        self.made.append(RecordedStep(call.name, args, meant, said, _decode_picture(result)))
-
-
-def _decode_picture(result: Mapping[str, Any]) -> bytes | None:
-    found = next((data for key in reversed(PICTURE_KEYS) if isinstance(data := result.get(key), str)), None)
-    return base64.b64decode(found) if found is not None else None
 
 
 def iter_recorded_steps(lines: Iterable[Mapping[str, Any]], kept: Path) -> Iterator[RecordedStep]:

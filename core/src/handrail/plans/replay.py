@@ -17,7 +17,7 @@ from handrail.errors import ConfigError, HandrailError
 from handrail.plans.element_finder import ElementFinder, StepCaller
 from handrail.plans.expressions import MAX_FILLED, fill_variables, find_unmet_expectation, get_at_path, measure_value
 from handrail.plans.plan_file import PlanStep, ReplayPlan, find_unset_variables
-from handrail.session import Session
+from handrail.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol
 
 import pluggy
 
-from handrail.api import hookspecs
 from handrail.errors import PluginError
+from handrail.plugins import hookspecs
 from handrail.plugins.known_plugins import format_install_hint
 from handrail.text import format_suggestion
 

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from handrail import validation_messages
 from handrail.api.observer import Observer
-from handrail.api.sandbox import Sandbox
 from handrail.api.service import Service
 from handrail.api.tool import Tool, Toolset
 from handrail.api.verdict import Evaluator
 from handrail.api.vision import VisionBackend
 from handrail.artifacts.toolset import ArtifactTools
 from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.config.validation import validate_table
 from handrail.errors import ConfigError, PluginError
 from handrail.plugins.loader import PluginRecord, PluginSet
 from handrail.policy.effect_rules import EffectsEvaluator
 from handrail.policy.rules import Rule
 from handrail.policy.secret_rules import SecretsEvaluator
+from handrail.sandbox.interface import Sandbox
 from handrail.tools import builtin
 from handrail.tools.registry import OwnedTool, ToolRegistry
 from handrail.workers.external_traces import TraceProvider
@@ -145,14 +145,3 @@ def _claim_name(taken: dict[str, Any], key: str, value: Any, *, what: str, plugi
     if key in taken:
         raise PluginError(f"plugin {plugin!r} registers the {what} {key!r}, which another plugin has registered")
     taken[key] = value
-
-
-def validate_table(model: type[BaseModel], values: Mapping[str, Any], *, table: str) -> BaseModel:
-    """The values of a plugin's or backend's table as its own model; `ConfigError` names the first key that does not fit."""
-    try:
-        return model.model_validate(dict(values))
-    except ValidationError as exc:
-        error = validation_messages.select_error(exc)
-        raise ConfigError(
-            validation_messages.describe_error(error, model, table=table), key=(*table.split("."), *error["loc"])
-        ) from exc

@@ -8,9 +8,10 @@ from pathlib import PurePosixPath
 
 from handrail.api.call import Invocation, list_argument_paths
 from handrail.api.verdict import Decision, EvaluationContext, Mode, Opinion, Reason
-from handrail.fs import path_resolution, place_kinds
-from handrail.fs.place_kinds import PlaceKind
+from handrail.fs import path_resolution
+from handrail.policy import place_kinds
 from handrail.policy.effect_opinions import allow_opinion, confirm_opinion, floor_opinion
+from handrail.policy.place_kinds import PlaceKind
 
 READING = allow_opinion("read_inside")
 READING_OPEN = allow_opinion("read_open")

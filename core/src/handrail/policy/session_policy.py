@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from handrail.api.desktop import FocusService
 from handrail.api.secret_refs import normalize_secret_name
-from handrail.api.verdict import EvaluationContext, Mode, RegisteredEvaluator, Verdict, collect_opinions, decide_verdict
+from handrail.api.verdict import EvaluationContext, Mode, RegisteredEvaluator, Verdict
 from handrail.errors import HandrailError, NotFound
 from handrail.fs.path_resolution import find_link_target
 from handrail.fs.small_files import read_small_text
 from handrail.policy import path_rules
 from handrail.policy.engine import PolicyEngine
+from handrail.policy.evaluation import collect_opinions, decide_verdict
 from handrail.policy.grants import Grant
 from handrail.policy.rule_lint import find_problems
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from handrail.config.rule_settings import RuleSettings
     from handrail.fs.path_resolution import PathCache
     from handrail.policy.rules import Rule
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -13,16 +13,17 @@ from pathlib import Path
 
 import anyio
 
-from handrail.api.sandbox import Bounds, Confined, Limits, PreparedSandbox, Sandbox
+from handrail.api.sandbox import Bounds, Confined, Denial, Limits, PreparedSandbox
 from handrail.api.verdict import View
 from handrail.config.settings import SandboxSettings
 from handrail.errors import NoSandbox
 from handrail.fs import sensitive_paths
 from handrail.sandbox import repositories
 from handrail.sandbox.copies import holds_nothing_else
-from handrail.sandbox.denials import Denial, describe_refused_hosts
+from handrail.sandbox.denials import describe_refused_hosts
 from handrail.sandbox.gateway import ProxyConnections, RefusedTraffic, SandboxGateway, build_proxy_environment
 from handrail.sandbox.git_settings import read_git_settings
+from handrail.sandbox.interface import Sandbox
 from handrail.sandbox.leftovers import is_present_or_unknown, rename_aside
 from handrail.sandbox.path_links import find_exchanged_link, find_links_on_paths
 from handrail.sandbox.place_states import PlaceState, state_of, wait_for_tick

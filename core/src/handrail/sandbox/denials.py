@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from handrail.fs.place_kinds import SHARED_TEMPORARY
+from handrail.api.sandbox import Denial
+from handrail.fs.sensitive_paths import SHARED_TEMPORARY
 from handrail.net import urls
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 if TYPE_CHECKING:
     from handrail.api.sandbox import Bounds
     from handrail.sandbox.gateway import RefusedTraffic
-
-DenialKind = Literal["network", "credentials", "write", "secret", "privilege", "outside", "limit"]
 
 # Programs say why they failed at the end of what they print.
 TAIL_CHARS = 20_000
@@ -78,15 +76,6 @@ MISSING_FILE_FAILURE = re.compile(
 PATH_PATTERN = re.compile(r"(?:~|(?<![\w.~-]))/[\w.@+~/-]+")
 # What a command sees at their own place, whatever the bounds.
 VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc", "/dev")
-
-
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """A refusal of the sandbox, as far as it is known: `what` for programs, `text` for people. `hosts`: those that a person may be asked about."""
-
-    what: DenialKind
-    text: str
-    hosts: tuple[str, ...] = ()
 
 
 def detect_denial(output: str, exit_code: int, bounds: Bounds) -> Denial | None:

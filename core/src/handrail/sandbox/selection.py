@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from handrail.api.sandbox import ALL_ASPECTS, Sandbox
+from handrail.api.sandbox import ALL_ASPECTS
 from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.config.validation import validate_table
 from handrail.errors import HandrailError
-from handrail.plugins.registration import validate_table
+from handrail.sandbox.interface import Sandbox
 from handrail.text import format_suggestion
 from handrail.workers.host_programs import HostPrograms, find_own_programs
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.api.sandbox import Bounds, Confined, PreparedSandbox, Sandbox
+from handrail.api.sandbox import Bounds, Confined, PreparedSandbox
 from handrail.api.verdict import View
 from handrail.errors import NoSandbox
+from handrail.sandbox.interface import Sandbox
 from handrail.sandbox.quarantine import COARSE_CLOCK_NS, POLL_INTERVAL_S, HostRun, ProcessHold
 from handrail.sandbox.shared_runs import SETUP_TIMEOUT_S, FileIdentities, SharedRun, SharedRuns
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.api.sandbox import Limits, Sandbox
+from handrail.api.sandbox import Limits
 from handrail.errors import NoSandbox
 from handrail.sandbox.gateway import PROXY_ADDRESS, receive_listener
+from handrail.sandbox.interface import Sandbox
 from handrail.testing.linux_sandbox_claims import LinuxSandboxClaims
 from handrail.testing.sandbox_harness import (
     RUN_TIMEOUT_S,

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from handrail.api.sandbox import Bounds, Limits, Sandbox
+from handrail.api.sandbox import Bounds, Limits
+from handrail.sandbox.interface import Sandbox
 
 # A sandboxed command of these tests is over long before that.
 RUN_TIMEOUT_S = 30.0

@@ -11,9 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from handrail.api.approval import Confirmer
-from handrail.api.hookspecs import hookimpl
 from handrail.api.observer import Observer
-from handrail.api.sandbox import Sandbox
 from handrail.api.service import Service
 from handrail.api.tool import Tool, Toolset
 from handrail.api.verdict import Evaluator
@@ -22,9 +20,11 @@ from handrail.config.loader import LoadedConfig
 from handrail.config.settings import Settings
 from handrail.fs.app_dirs import AppDirs
 from handrail.json_types import is_list, is_mapping, is_sequence
+from handrail.plugins.hookspecs import hookimpl
 from handrail.plugins.loader import FoundPlugin, load_plugins
-from handrail.runtime import Runtime, open_runtime
-from handrail.session import Session
+from handrail.sandbox.interface import Sandbox
+from handrail.session.runtime import Runtime, open_runtime
+from handrail.session.session import Session
 from handrail.testing.fakes import FakeDesktops, fake_service
 
 TEST_PLUGIN_NAME = "test"

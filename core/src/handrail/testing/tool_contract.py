@@ -33,7 +33,7 @@ from handrail.api.verdict import Decision, Verdict
 from handrail.audit.writer import verify_audit
 from handrail.errors import InvalidArguments, Stopped, TimedOut
 from handrail.json_types import is_list, is_mapping, is_object, is_sequence
-from handrail.session import Session
+from handrail.session.session import Session
 from handrail.testing.fakes import fake_backend
 from handrail.testing.session_fixtures import open_test_session
 

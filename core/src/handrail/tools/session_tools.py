@@ -15,7 +15,7 @@ from handrail.tools.registry import OwnedTool
 from handrail.tools.tool_pool import ToolPool
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)

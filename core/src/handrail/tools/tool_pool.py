@@ -13,7 +13,7 @@ from handrail.text import format_suggestion
 from handrail.tools.registry import OwnedTool, ToolRegistry
 
 if TYPE_CHECKING:
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 # Seconds that a toolset may take to say what it offers; longer than any of ours waits for what is starting.
 OFFER_TIMEOUT_S = 150.0

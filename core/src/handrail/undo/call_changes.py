@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from handrail.api.call import Invocation
     from handrail.api.result import ToolResult
     from handrail.api.verdict import Verdict
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.undo.engine import UndoEngine
     from handrail.undo.keeper import CallOutcome, CallScope, CallStart, UnkeptPath
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from handrail.api.call import Invocation
     from handrail.api.tool import Tool
     from handrail.api.verdict import Verdict
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.undo.keeper import CallScope
 
 CHANGED_FILE_KINDS = frozenset(("file", "folder"))

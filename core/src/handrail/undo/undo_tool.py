@@ -18,7 +18,7 @@ from handrail.undo.path_states import PathKind, format_path
 
 if TYPE_CHECKING:
     from handrail.api.verdict import Verdict
-    from handrail.session import Session
+    from handrail.session.session import Session
     from handrail.undo.plans import PathPlan, UndoPlan
     from handrail.undo.selection import UndoOutcome
 

@@ -12,9 +12,9 @@ from handrail.api.call import ToolCall
 from handrail.api.events import Event, Judged, Proposed
 from handrail.api.result import ToolResult
 from handrail.api.verdict import Verdict
+from handrail.audit.step_recorder import StepRecorder
 from handrail.plans.html_report import write_report
 from handrail.plans.plan_file import PlanStep, ReplayPlan
-from handrail.plans.plan_recorder import StepRecorder
 from handrail.plans.replay import StepResult
 
 

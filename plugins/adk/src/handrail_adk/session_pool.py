@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.tools.tool_context import ToolContext
 
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 log = logging.getLogger(__name__)
 

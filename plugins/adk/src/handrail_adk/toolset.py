@@ -20,10 +20,10 @@ from handrail import Session, Tool, ToolCall, ToolResult, declare, family_of
 from handrail.api.approval import Confirmer
 from handrail.artifacts.store import Artifact
 from handrail.errors import Downstream, HandrailError
-from handrail.open_session import open_configured_runtime
 from handrail.pipeline.finalize import refuse_duplicate_id
 from handrail.pipeline.scheduler import add_wait_argument
 from handrail.sanitize.model_output import BASE_INSTRUCTIONS
+from handrail.session.open_session import open_configured_runtime
 from handrail_adk import adk_confirmation
 from handrail_adk.recent_pictures import keep_newest_pictures
 from handrail_adk.session_pool import PooledSession, SessionPool
@@ -31,7 +31,7 @@ from handrail_adk.state_snapshot import asked_key
 from handrail_adk.tool_responses import build_failure, build_response
 
 if TYPE_CHECKING:
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Desktop, Frame, Screen, Session, ToolResult, Transform
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 from handrail.undo.plans import UndoPlan
 
 JPEG_QUALITY = 75

@@ -24,7 +24,7 @@ from handrail.artifacts.picture_files import read_picture
 from handrail.cli._common import encode_json_line
 from handrail.errors import HandrailError, NotFound
 from handrail.net.loopback_guard import HttpRefusal, read_body
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 from handrail_console.manual_control import ManualControl
 from handrail_console.page import CONSOLE_PAGE, RESPONSE_HEADERS
 from handrail_console.session_watch import SessionWatch, list_past_sessions, read_past_calls

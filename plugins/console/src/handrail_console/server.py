@@ -10,7 +10,7 @@ import anyio
 from handrail.cli._common import handle_signals
 from handrail.net.bearer_auth import BearerToken
 from handrail.net.loopback_server import create_server, list_host_headers
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 from handrail_console.auth_gate import AuthGate
 from handrail_console.manual_control import ManualControl
 from handrail_console.request_handlers import RequestHandlers

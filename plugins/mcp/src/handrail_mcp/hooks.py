@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from handrail.api.hookspecs import hookimpl
+from handrail.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import click

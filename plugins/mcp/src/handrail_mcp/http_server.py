@@ -14,7 +14,7 @@ import anyio
 from handrail.fs.app_dirs import AppDirs, write_private_file
 from handrail.net.bearer_auth import BearerToken
 from handrail.net.loopback_server import create_server, list_host_headers
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 from handrail_mcp.auth_gate import MAX_BODY, SERVER_PATH, AuthGate
 from handrail_mcp.http_sessions import HttpSessions
 from handrail_mcp.server import end_on_signal

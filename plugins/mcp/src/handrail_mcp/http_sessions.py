@@ -13,7 +13,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from handrail import Session
 from handrail.net.bearer_auth import BearerToken
-from handrail.runtime import Runtime
+from handrail.session.runtime import Runtime
 from handrail_mcp.server import MAX_CONNECTIONS, open_server
 
 log = logging.getLogger(__name__)

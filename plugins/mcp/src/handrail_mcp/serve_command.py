@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from handrail.config.settings import Settings
     from handrail.net.bearer_auth import BearerToken
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 7347
 

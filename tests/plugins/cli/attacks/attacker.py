@@ -16,8 +16,8 @@ from tests.plugins.cli.attacks.stage import Snapshot, Stage
 from handrail import Session, ToolResult
 from handrail.api.approval import Confirmer
 from handrail.cli.evaluate import evaluate_line
-from handrail.open_session import open_configured_runtime
-from handrail.runtime import Runtime
+from handrail.session.open_session import open_configured_runtime
+from handrail.session.runtime import Runtime
 
 # Commands that run in one call, as long as their verdict is the same.
 TOGETHER = 40

@@ -21,7 +21,7 @@ import anyio
 
 from handrail import Bounds, Confined, NoSandbox, PreparedSandbox, Sandbox
 from handrail.api.sandbox import ALL_ASPECTS
-from handrail.fs.place_kinds import SHARED_TEMPORARY
+from handrail.fs.sensitive_paths import SHARED_TEMPORARY
 from handrail.sandbox.scratch_folder import ScratchFolder
 from handrail.workers import processes
 from handrail.workers.host_programs import START_FOLDER, find_own_programs

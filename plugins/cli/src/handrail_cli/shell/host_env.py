@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from handrail import EvaluationContext
 from handrail.fs import path_resolution
-from handrail.fs.place_kinds import SHARED_TEMPORARY
+from handrail.fs.sensitive_paths import SHARED_TEMPORARY
 from handrail_cli.shell.bash.variable_rules import find_unsettling_variables
 
 TEMPORARY_FOLDERS = (*SHARED_TEMPORARY, "/dev/shm")

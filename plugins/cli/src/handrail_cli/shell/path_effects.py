@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from handrail import Access, Decision, EvaluationContext, Reason, View
-from handrail.fs import path_resolution, place_kinds
+from handrail.fs import path_resolution
 from handrail.fs.git_index import find_repository_above
-from handrail.fs.place_kinds import SHARED_TEMPORARY
+from handrail.fs.sensitive_paths import SHARED_TEMPORARY
 from handrail.glob_match import is_glob_match
+from handrail.policy import place_kinds
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 from handrail.undo.path_patterns import SOME_BELOW, PathLookup, get_fixed_folder
 from handrail_cli.shell.bash.syntax import ShellWord

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from handrail import Decision, EvaluationContext, Reason
-from handrail.fs import path_resolution, place_kinds
+from handrail.fs import path_resolution
+from handrail.policy import place_kinds
 from handrail_cli.shell.bash.syntax import ShellWord, SimpleCommand
 from handrail_cli.shell.path_effects import CommandEffects, Finding, PathAnalyzer
 

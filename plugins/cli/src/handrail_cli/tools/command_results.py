@@ -21,7 +21,7 @@ from handrail import (
     Verdict,
     View,
 )
-from handrail.fs import place_kinds
+from handrail.policy import place_kinds
 from handrail.sandbox.denials import PERMISSION_FAILURE, detect_repository_denial, refused_files
 from handrail.workers.processes import read_process_name
 from handrail_cli.process import process_tree

@@ -23,8 +23,8 @@ from handrail import (
     Verdict,
 )
 from handrail.api.schema import ExternalArguments
-from handrail.approval.stage import confirm_call
 from handrail.json_types import is_mapping
+from handrail.pipeline.approval_stage import confirm_call
 from handrail.pipeline.call_task import CallTask
 from handrail.sanitize.envelope import clean_text
 from handrail_mcp.client.json_schemas import parse_schema

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from handrail.api.verdict import AccessKind
-from handrail.fs import path_resolution, place_kinds
+from handrail.fs import path_resolution
 from handrail.glob_match import is_glob_match
+from handrail.policy import place_kinds
 from handrail_cli.shell.windows.findings import FindingGrade, LineEvaluation, Span
 
 # Names of PowerShell's drives have two letters or more; one letter is a disk.

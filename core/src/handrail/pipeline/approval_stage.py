@@ -23,7 +23,7 @@ from handrail.redaction import REDACTED_TEXT, SECRET_VALUES, is_secret_name
 
 if TYPE_CHECKING:
     from handrail.pipeline.call_task import CallTask
-    from handrail.session import Session
+    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from handrail.errors import DesktopError
 from handrail.fs.app_dirs import ensure_private_folder
 
 if TYPE_CHECKING:
-    from handrail.runtime import Runtime
-    from handrail.session import Session
+    from handrail.session.runtime import Runtime
+    from handrail.session.session import Session
     from handrail.workers.host_programs import HostPrograms
 
 

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from handrail.config.installed_plugins import build_rules, check_tables
 from handrail.config.loader import LoadedConfig
 from handrail.errors import HandrailError
 from handrail.fs.change_watch import FileStamp, read_file_stamps
+from handrail.session.installed_plugins import build_rules, check_tables
 
 if TYPE_CHECKING:
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from handrail.api.observer import Observer
-    from handrail.api.sandbox import Sandbox
     from handrail.api.service import Service
     from handrail.api.tool import Tool, Toolset
     from handrail.api.verdict import Evaluator
     from handrail.api.vision import VisionBackend
     from handrail.policy.rules import Rule
+    from handrail.sandbox.interface import Sandbox
     from handrail.workers.external_traces import TraceProvider
 
 hookspec = pluggy.HookspecMarker("handrail")

@@ -27,7 +27,6 @@ from handrail.api.tool import Tool, Toolset
 from handrail.api.verdict import Mode, Verdict, View
 from handrail.approval.broker import ApprovalBroker
 from handrail.artifacts.store import ArtifactStore
-from handrail.audit.call_recorder import CallRecorder
 from handrail.audit.history import CallHistory
 from handrail.audit.writer import AuditWriter
 from handrail.config.settings import Settings
@@ -36,6 +35,7 @@ from handrail.events.live_output import LiveOutputWriter
 from handrail.fs.path_resolution import find_link_target
 from handrail.nested_dict import Bag
 from handrail.pipeline import run_call
+from handrail.pipeline.call_recorder import CallRecorder
 from handrail.pipeline.call_task import CallTask
 from handrail.pipeline.limits import SessionLimits
 from handrail.pipeline.observers import SessionObservers
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from handrail.approval.inbox import PostedQuestion
     from handrail.events.event_stream import EventStream
     from handrail.events.telemetry import CallTracer
-    from handrail.runtime import Runtime
     from handrail.sandbox.confinement import Confinement, SessionConfinement
     from handrail.sandbox.gateway import ProxyConnections
     from handrail.sandbox.quarantine import HostRun
+    from handrail.session.runtime import Runtime
     from handrail.undo.plans import UndoPlan
 
 # How long a session that ends waits for calls that do not stop.

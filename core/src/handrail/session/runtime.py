@@ -19,15 +19,13 @@ from pydantic import BaseModel
 from handrail.api.approval import Confirmer, yes
 from handrail.api.desktop import Desktop, Desktops
 from handrail.api.observer import Observer
-from handrail.api.sandbox import Sandbox
 from handrail.api.service import CallEndingService, ClosableService, Service, ServiceScope, close_safely
 from handrail.api.tool import Tool, Toolset
 from handrail.api.verdict import Decision, EvaluationContext, Evaluator, Mode, RegisteredEvaluator, SandboxOffer
 from handrail.api.vision import NoSettings, VisionBackend
-from handrail.config.installed_plugins import build_rules, check_tables
-from handrail.config.live_reload import ConfigWatcher
 from handrail.config.loader import LoadedConfig
 from handrail.config.settings import SandboxSettings, Settings
+from handrail.config.validation import validate_table
 from handrail.desktop.leases import ResourceLeases
 from handrail.desktop.recent_agent_input import AgentInputRecord
 from handrail.desktop.stop_enforcer import StopEnforcer
@@ -43,15 +41,18 @@ from handrail.fs.app_dirs import AppDirs, find_home_folder
 from handrail.json_types import is_sequence
 from handrail.plugins.loader import PluginSet, check_required_plugins, load_plugins_from_environment
 from handrail.plugins.missing_plugin import describe_missing_plugin
-from handrail.plugins.open_context import OpenContext
-from handrail.plugins.registration import CORE_PLUGIN, register_plugins, validate_table
-from handrail.policy.dry_run import DryRunPolicy
+from handrail.plugins.registration import CORE_PLUGIN, register_plugins
 from handrail.policy.grant_store import GrantStore
 from handrail.policy.grants import Grant
 from handrail.policy.rules import Rule, RuleOrigin
+from handrail.sandbox.interface import Sandbox
 from handrail.sandbox.selection import SandboxChoice, choose_sandbox
 from handrail.sandbox.toolchains import resolve_named_folders
-from handrail.session import Session
+from handrail.session.dry_run import DryRunPolicy
+from handrail.session.installed_plugins import build_rules, check_tables
+from handrail.session.live_reload import ConfigWatcher
+from handrail.session.open_context import OpenContext
+from handrail.session.session import Session
 from handrail.text import format_suggestion
 from handrail.tools.registry import ToolRegistry
 from handrail.undo.engine import UndoEngine

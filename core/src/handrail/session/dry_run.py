@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.api.call import Invocation
-from handrail.api.verdict import EvaluationContext, RegisteredEvaluator, Verdict, evaluate_call
+from handrail.api.verdict import EvaluationContext, RegisteredEvaluator, Verdict
 from handrail.errors import PluginError
 from handrail.fs.small_files import read_small_text
 from handrail.policy.engine import PolicyEngine
+from handrail.policy.evaluation import evaluate_call
 from handrail.text import format_suggestion
 from handrail.tools.registry import OwnedTool
 
 if TYPE_CHECKING:
     from handrail.policy.explain import VerdictExplanation
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 
 # What stands for the private /tmp of a session that there is not: nothing is there.

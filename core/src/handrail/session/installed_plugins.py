@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.config.validation import validate_table
 from handrail.errors import ConfigError
 from handrail.plugins.known_plugins import format_install_hint
-from handrail.plugins.registration import validate_table
 from handrail.policy.rule_lint import check_rules
 from handrail.policy.rules import RuleSet, build_rule
 from handrail.text import format_suggestion
 
 if TYPE_CHECKING:
-    from handrail.runtime import Runtime
+    from handrail.session.runtime import Runtime
 
 
 def check_tables(runtime: Runtime, settings: Settings) -> None:

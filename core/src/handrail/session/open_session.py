@@ -14,8 +14,8 @@ from handrail.config import loader as configuration
 from handrail.errors import ConfigError
 from handrail.fs.app_dirs import AppDirs
 from handrail.plugins.loader import check_required_plugins
-from handrail.runtime import Runtime, open_runtime
-from handrail.session import Session
+from handrail.session.runtime import Runtime, open_runtime
+from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -17,18 +17,18 @@ from handrail.api.secret_refs import SECRET_PREFIX
 from handrail.api.tool import Input
 from handrail.api.verdict import Verdict
 from handrail.audit.history import CallHistory
+from handrail.audit.selectors import describe_targets, find_front_title, is_secret_input
 from handrail.audit.writer import AuditWriter
 from handrail.errors import Downstream
 from handrail.json_types import PICTURE_KEYS
 from handrail.pipeline.observers import ObservedResult, observer_actions_wire
 from handrail.pipeline.secret_refs import SessionSecrets
-from handrail.plans.selectors import describe_targets, find_front_title, is_secret_input
 from handrail.redaction import REDACTED_TEXT
 
 if TYPE_CHECKING:
     from handrail.api.desktop import Desktop
     from handrail.artifacts.store import ArtifactStore
-    from handrail.plans.plan_recorder import StepRecorder
+    from handrail.audit.step_recorder import StepRecorder
 
 # The picture of a result that the agent sees.
 AGENT_PICTURE = PICTURE_KEYS[0]
