@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         ToolCall as ToolCall,
         UrlConfirmation as UrlConfirmation,
     )
-    from handrail.api.context import ToolContext as ToolContext
     from handrail.api.coordinates import (
         PIXELS as PIXELS,
         TO_999 as TO_999,
@@ -75,12 +74,7 @@ if TYPE_CHECKING:
         Limits as Limits,
         PreparedSandbox as PreparedSandbox,
     )
-    from handrail.api.service import (
-        Finding as Finding,
-        Memory as Memory,
-        Service as Service,
-        ServiceContext as ServiceContext,
-    )
+    from handrail.api.service import Finding as Finding, Memory as Memory, Service as Service
     from handrail.api.tool import (
         Delete as Delete,
         Effect as Effect,
@@ -159,7 +153,9 @@ if TYPE_CHECKING:
     from handrail.sandbox.confinement import Confinement as Confinement
     from handrail.sandbox.interface import Sandbox as Sandbox
     from handrail.session.open_session import open as open
+    from handrail.session.service_context import ServiceContext as ServiceContext
     from handrail.session.session import Session as Session
+    from handrail.session.tool_context import ToolContext as ToolContext
     from handrail.tools.declarations import (
         declare as declare,
         without_nulls as without_nulls,
@@ -185,7 +181,7 @@ _HOMES = {
         "Respondent",
     ),
     "nested_dict": ("Bag",),
-    "api.context": ("ToolContext",),
+    "session.tool_context": ("ToolContext",),
     "api.call": (
         "EditConfirmation",
         "ExecConfirmation",
@@ -254,7 +250,6 @@ _HOMES = {
         "Finding",
         "Memory",
         "Service",
-        "ServiceContext",
     ),
     "api.result": (
         "Media",
@@ -271,6 +266,7 @@ _HOMES = {
         "PreparedSandbox",
     ),
     "sandbox.interface": ("Sandbox",),
+    "session.service_context": ("ServiceContext",),
     "session.session": ("Session",),
     "api.tool": (
         "Delete",

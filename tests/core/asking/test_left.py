@@ -58,7 +58,7 @@ class Person:
 
     def __init__(self) -> None:
         self.may = anyio.Event()
-        self.told: list[Answer | InquiryReplies | None] = []
+        self.told: list[object] = []
 
     async def __call__(self, approval: Approval) -> Answer:
         try:

@@ -794,7 +794,7 @@ async def test_a_proxy_of_the_environment_is_not_used_and_that_is_said(tmp_path:
 async def test_what_was_downloaded_is_known_to_be_a_third_partys(session: Session, server: Served, work: Path) -> None:
     server.answers["/f"] = file(CONTENT)
     succeeded(await get(session, server.url("/f")))
-    seen = session.court.judging.untrusted
+    seen = session.intake.seen
     assert seen is not None
     assert seen.downloads == {str(work / "f.bin")}
 

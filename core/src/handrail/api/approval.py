@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from handrail.api.call import Confirmation, GrantOption
 from handrail.api.verdict import Access, Verdict
 from handrail.errors import DeniedByUser
-
-if TYPE_CHECKING:
-    from handrail.approval.broker import ApprovalBroker
 
 
 class Choice(StrEnum):
@@ -76,7 +73,7 @@ class Approval:
     note: str = ""
     phrase: str = ""
     expires: float
-    among: ApprovalBroker = field(repr=False, compare=False)
+    among: ApprovalQueue = field(repr=False, compare=False)
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -98,6 +95,26 @@ class Approval:
         if answer.feedback and answer.choice is not Choice.DENY:
             return "feedback belongs to the answer deny, and to no other"
         return None
+
+
+class ApprovalQueue(Protocol):
+    """The questions of a session that wait for an answer."""
+
+    @property
+    def waiting(self) -> tuple[Approval, ...]:
+        """Those about calls."""
+        ...
+
+    def answer(self, ids: str | Iterable[str], answer: Answer) -> None:
+        """Answer one question about a call, or several together; all of them or none.
+
+        Raises `NotFound` for a question that is not open, `InvalidArguments` for an answer that is none.
+        """
+        ...
+
+    def given(self, id: str) -> object:
+        """How an open question was answered elsewhere; None when it was not."""
+        ...
 
 
 class Confirmer(Protocol):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel
 
-from handrail.api.context import ToolContext
+from handrail.api.context import CallContext
 from handrail.api.tool import EFFECT_KINDS, Delete, Effect, Input, Read, Remote, Run, Send, Tool, Write
 from handrail.api.verdict import Access
 
@@ -284,7 +284,7 @@ class Invocation:
                     pass
         return InfoConfirmation(title, title)
 
-    def run(self, context: ToolContext) -> Coroutine[Any, Any, Any]:
+    def run(self, context: CallContext) -> Coroutine[Any, Any, Any]:
         """Start the handler. Only the pipeline does this: `context` is what it makes for a call that was judged."""
         return self.tool._run(self.params, context)  # pyright: ignore[reportPrivateUsage]
 

@@ -40,20 +40,21 @@ class ExternalArguments(BaseModel):
 
 
 def model_from_signature(
-    function: Callable[..., Any], *, name: str, injected: type
+    function: Callable[..., Any], *, name: str, injected: type, known_as: str = ""
 ) -> tuple[type[BaseModel], str | None, dict[str, str]]:
     """The model of a function's parameters, the name of its `injected` parameter, and fields whose name differs from the parameter's.
 
+    The injected parameter is annotated with the class `injected` or one derived from it, or with the name `known_as`, which need not be imported.
     A function with one parameter that is a pydantic model takes that model as it is. Raises `PluginError` for `*args`, `**kwargs`,
     positional-only parameters and parameters without a type.
     """
-    hints = get_type_hints(function, localns={injected.__name__: injected}, include_extras=True)
+    hints = get_type_hints(function, localns={known_as or injected.__name__: injected}, include_extras=True)
     context = None
     fields: dict[str, Any] = {}
     renamed: dict[str, str] = {}
     described = _parse_parameter_docs(function)
     for parameter in inspect.signature(function).parameters.values():
-        if hints.get(parameter.name) is injected:
+        if is_derived_from(hints.get(parameter.name), injected):
             context = parameter.name
             continue
         annotation = _require_annotation(parameter, hints, name)
@@ -69,13 +70,18 @@ def model_from_signature(
     return model, context, renamed
 
 
-def find_sole_model(function: Callable[..., Any], *, injected: type) -> type[BaseModel] | None:
+def is_derived_from(hint: Any, kind: type) -> bool:
+    """True if an annotation is the class or one derived from it; protocols, which `issubclass` refuses, included."""
+    return isinstance(hint, type) and kind in hint.__mro__
+
+
+def find_sole_model(function: Callable[..., Any], *, injected: type, known_as: str = "") -> type[BaseModel] | None:
     """The pydantic model that is the function's only parameter beside the injected one, if that is its form."""
     names = list(inspect.signature(function).parameters)
     if len(names) > 2:
         return None
-    hints = get_type_hints(function, localns={injected.__name__: injected})
-    own = [hints.get(name) for name in names if hints.get(name) is not injected]
+    hints = get_type_hints(function, localns={known_as or injected.__name__: injected})
+    own = [hints.get(name) for name in names if not is_derived_from(hints.get(name), injected)]
     if len(own) == 1 and isinstance(own[0], type) and issubclass(own[0], BaseModel):
         return own[0]
     return None

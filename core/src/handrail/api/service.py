@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel
-
-from handrail.api.desktop import Desktop
-
 if TYPE_CHECKING:
-    from handrail.api.context import ToolContext
-    from handrail.session.session import Session
-    from handrail.workers.host_programs import HostPrograms
+    from handrail.api.context import CallContext
 
 log = logging.getLogger(__name__)
 
@@ -35,58 +29,6 @@ async def close_safely(thing: ClosableService, what: str) -> None:
     # Plugin code.
     except Exception:
         log.exception("the %s did not close", what)
-
-
-class ServiceContext(Protocol):
-    """What a service may use when it opens."""
-
-    @property
-    def config(self) -> BaseModel:
-        """The settings of the plugin that supplies it, from `[plugins.<name>]`."""
-        ...
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment that Handrail was started with, its PATH without the folders that agents write: for programs that it starts itself."""
-        ...
-
-    @property
-    def programs(self) -> HostPrograms:
-        """The programs that may be started for Handrail's own purposes, which nobody is asked about."""
-        ...
-
-    @property
-    def state(self) -> Path:
-        """A folder, 0700, for what must be seen by other processes of the same user."""
-        ...
-
-    @property
-    def data(self) -> Path:
-        """A folder, 0700, for what is to last."""
-        ...
-
-    @property
-    def session(self) -> Session | None:
-        """The session it is opened for, which only a service of scope session may keep."""
-        ...
-
-    @property
-    def workspace(self) -> tuple[Path, ...]:
-        """The roots that file tools of its session may write; none for a service of scope process."""
-        ...
-
-    @property
-    def desktop(self) -> Desktop:
-        """The desktop it serves; an error for a service of scope process."""
-        ...
-
-    def stop_desktop(self) -> None:
-        """Stop every agent on the desktop, in all processes, until a person resumes them. May be called in any thread."""
-        ...
-
-    async def service(self, capability: str) -> Any:
-        """Another service; `ToolUnavailable` when no plugin supplies it."""
-        ...
 
 
 @runtime_checkable
@@ -133,7 +75,7 @@ class ShellService(ClosableService, Protocol):
     """What a service of the capability `shell` offers to other tools beside its own."""
 
     async def run(
-        self, argv: Sequence[str], context: ToolContext, *, timeout: float, readable: Sequence[Path] = ()
+        self, argv: Sequence[str], context: CallContext, *, timeout: float, readable: Sequence[Path] = ()
     ) -> Mapping[str, Any]:
         """Run a program for a call, in the session's folder, shut in where the call is: its stdout, stderr and exit_code.
 
@@ -156,12 +98,13 @@ class Finding:
 class Service:
     """How to make a service: opened on first use, one for each process, desktop or session, closed with it.
 
+    `open` is given a `handrail.ServiceContext`, `examine` a `handrail.Session`.
     `missing` says what it lacks on this machine, with the cure, without opening anything; `examine` looks at what
     it stands on in a session. `handrail doctor` shows both.
     """
 
     capability: str
-    open: Callable[[ServiceContext], Awaitable[ClosableService]]
+    open: Callable[[Any], Awaitable[ClosableService]]
     scope: ServiceScope
     missing: Callable[[], str | None] = lambda: None
-    examine: Callable[[Session], Awaitable[Sequence[Finding]]] | None = None
+    examine: Callable[[Any], Awaitable[Sequence[Finding]]] | None = None

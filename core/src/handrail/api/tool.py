@@ -28,7 +28,7 @@ from pydantic import BaseModel, ValidationError
 
 from handrail import validation_messages
 from handrail.api import schema
-from handrail.api.context import ToolContext
+from handrail.api.context import CallContext
 from handrail.api.model_families import Variation, check_families
 from handrail.errors import InvalidArguments, PluginError
 from handrail.json_types import count_values
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from handrail.api.call import Confirmation, GrantOption, Location
     from handrail.api.verdict import Verdict
-    from handrail.artifacts.store import Artifact
-    from handrail.session.session import Session
 
 TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 DEFAULT_TIMEOUT_S = 60.0
@@ -56,7 +54,10 @@ ToolLayer = Literal[
 ]
 CollisionPolicy = Literal["error", "replace", "keep"]
 ArtifactKind = Literal["text", "json", "jsonl", "markdown", "xml", "yaml", "csv", "binary"]
-ToolHandler = Callable[[Any, ToolContext], Coroutine[Any, Any, Any]]
+# Takes the validated parameters and the call's context.
+ToolHandler = Callable[[Any, Any], Coroutine[Any, Any, Any]]
+# What plugins call the context; a module of theirs need not import it but for type checkers.
+CONTEXT_NAME = "ToolContext"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ class Tool:
     remote: Remote | None = None
     given: ExternalSchema | None = None
     skill: str | None = None
-    artifact: ArtifactKind | Callable[[], type[Artifact]] | None = None
+    artifact: ArtifactKind | Callable[[], type] | None = None
     families: Mapping[str, Variation] = field(default_factory=dict[str, Variation])
     advice: str | Mapping[str, str] = ""
     meta: Bag = field(default_factory=Bag)
@@ -376,9 +377,9 @@ class ExternalSchema(Protocol):
 
 
 class Toolset(Protocol):
-    """Tools that come and go: asked again at each listing."""
+    """Tools that come and go: asked again at each listing. `session` is the `handrail.Session` that asks."""
 
-    async def tools(self, session: Session) -> Iterable[Tool]:
+    async def tools(self, session: Any) -> Iterable[Tool]:
         """Those that the session has just now."""
         ...
 
@@ -418,7 +419,7 @@ class ToolFields(TypedDict, total=False):
     server: str | None
     remote: Remote | None
     skill: str | None
-    artifact: ArtifactKind | Callable[[], type[Artifact]] | None
+    artifact: ArtifactKind | Callable[[], type] | None
     families: Mapping[str, Variation]
     advice: str | Mapping[str, str]
     meta: Bag
@@ -469,33 +470,35 @@ def _check_async(name: str, function: Callable[..., Any]) -> None:
 def _adapt_function(
     function: Callable[..., Coroutine[Any, Any, Any]], name: str
 ) -> tuple[type[BaseModel], ToolHandler]:
-    if (model := schema.find_sole_model(function, injected=ToolContext)) is not None:
+    if (model := schema.find_sole_model(function, injected=CallContext, known_as=CONTEXT_NAME)) is not None:
         return model, _adapt_model_function(function)
-    model, context, renamed = schema.model_from_signature(function, name=name, injected=ToolContext)
+    model, context, renamed = schema.model_from_signature(
+        function, name=name, injected=CallContext, known_as=CONTEXT_NAME
+    )
     fields = {renamed.get(parameter, parameter): parameter for parameter in inspect.signature(function).parameters}
 
-    async def handler(params: BaseModel, given: ToolContext) -> Any:
+    async def handler(params: BaseModel, given: CallContext) -> Any:
         arguments = {fields[key]: value for key, value in params.__dict__.items()}
         if context is not None:
             arguments[context] = given
         return await function(**arguments)
 
-    async def plain(params: BaseModel, given: ToolContext) -> Any:
+    async def plain(params: BaseModel, given: CallContext) -> Any:
         return await function(**params.__dict__)
 
     return model, handler if renamed or context is not None else plain
 
 
 def _adapt_model_function(function: Callable[..., Coroutine[Any, Any, Any]]) -> ToolHandler:
-    hints = get_type_hints(function, localns={ToolContext.__name__: ToolContext})
-    context = next((name for name, hint in hints.items() if hint is ToolContext), None)
+    hints = get_type_hints(function, localns={CONTEXT_NAME: CallContext})
+    context = next((name for name, hint in hints.items() if schema.is_derived_from(hint, CallContext)), None)
     parameters = inspect.signature(function).parameters
     sole = next(name for name in parameters if name != context)
     if list(parameters) == [sole, context] and all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values()):
         # It has a handler's form already.
         return cast("ToolHandler", function)
 
-    async def handler(params: BaseModel, given: ToolContext) -> Any:
+    async def handler(params: BaseModel, given: CallContext) -> Any:
         return await function(**{sole: params} if context is None else {sole: params, context: given})
 
     return handler

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     from handrail.api.call import Confirmation, Invocation
     from handrail.api.tool import Tool
-    from handrail.fs.path_resolution import PathCache
-    from handrail.sanitize.taint import UntrustedSources
 
 log = logging.getLogger(__name__)
 
@@ -274,6 +272,15 @@ class KeyboardTarget:
     judged: bool = False
 
 
+class UntrustedText(Protocol):
+    """What third parties told a session."""
+
+    def opinion(
+        self, invocation: Invocation, opinions: Sequence[Opinion], judging: EvaluationContext
+    ) -> Opinion | None:
+        """Return the opinion on a call that does what that text wants; None where nothing points to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
     """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
@@ -309,12 +316,12 @@ class EvaluationContext:
     # that file tools may, too.
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
-    # What was looked at for other judgements of the same call; None: each looks for itself.
-    seen: PathCache | None = None
+    # What was looked at for other judgements of the same call (`path_resolution.PathCache`); None: each looks for itself.
+    seen: dict[str, tuple[int, str | None] | None] | None = None
     # Hosts, as `SandboxOffer.hosts`, that a person has allowed to commands in the sandbox, in this session or always.
     granted_hosts: tuple[str, ...] = ()
     # What third parties told the session; None as long as there is nothing of them.
-    untrusted: UntrustedSources | None = None
+    untrusted: UntrustedText | None = None
     # True when undo is on and has room for what calls change in the workspace (`docs/undo.md`).
     undoable: bool = False
     # Unix time in seconds at which the session began: what has changed since may be the agent's work. Infinity where there is no session.

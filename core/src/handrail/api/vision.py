@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,9 +13,6 @@ from handrail.api.desktop import Desktop, Tree
 from handrail.api.observation import Element, Frame
 from handrail.api.result import ToolResult
 from handrail.errors import BackendUnavailable
-
-if TYPE_CHECKING:
-    from handrail.config.settings import NetworkSettings
 
 # Seconds that a backend has for one answer, unless its class says otherwise.
 DEADLINE_S = 30.0
@@ -25,6 +22,20 @@ class NoSettings(BaseModel):
     """The settings of something that has none: every key is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NetworkAccess(Protocol):
+    """What the configuration says of networks, under `[network]`."""
+
+    @property
+    def allow_private(self) -> tuple[str, ...]:
+        """Hosts, addresses and networks of the person's own that may be reached though they are not public."""
+        ...
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy, as http://host:port, through which public hosts are reached; None when they are reached directly."""
+        ...
 
 
 class BackendContext(Protocol):
@@ -39,7 +50,7 @@ class BackendContext(Protocol):
         ...
 
     @property
-    def network(self) -> NetworkSettings:
+    def network(self) -> NetworkAccess:
         """What the configuration says of networks."""
         ...
 

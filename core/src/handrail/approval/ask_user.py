@@ -17,9 +17,12 @@ from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.json_types import is_list
 
 if TYPE_CHECKING:
+    from handrail.api.approval import Confirmer
     from handrail.api.call import Invocation
+    from handrail.api.events import EventBus
     from handrail.approval.broker import ApprovalBroker
-    from handrail.session.session import Session
+    from handrail.config.settings import Settings
+    from handrail.policy.session_policy import SessionPolicy
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +111,24 @@ class Respondent(Protocol):
         ...
 
 
-async def ask_questions(session: Session, invocation: Invocation, questions: Sequence[Question]) -> tuple[Reply, ...]:
+class AskingSession(Protocol):
+    """A session, as far as questions to its person need it."""
+
+    @property
+    def confirmer(self) -> Confirmer | None: ...
+    @property
+    def court(self) -> SessionPolicy: ...
+    @property
+    def approvals(self) -> ApprovalBroker: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def bus(self) -> EventBus: ...
+
+
+async def ask_questions(
+    session: AskingSession, invocation: Invocation, questions: Sequence[Question]
+) -> tuple[Reply, ...]:
     """A person's answers to the questions of a call, in order. Raises `NoConfirmer` or `DeniedByUser` when there is none at all."""
     respondent = session.confirmer
     if not session.court.judging.interactive or not isinstance(respondent, Respondent):
@@ -131,7 +151,7 @@ async def ask_questions(session: Session, invocation: Invocation, questions: Seq
     return replies.replies
 
 
-async def _collect_replies(session: Session, inquiry: Inquiry, respondent: Respondent) -> InquiryReplies:
+async def _collect_replies(session: AskingSession, inquiry: Inquiry, respondent: Respondent) -> InquiryReplies:
     try:
         replies = await session.approvals.inquire(inquiry, respondent)
     except (NoConfirmer, DeniedByUser):

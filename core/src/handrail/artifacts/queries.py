@@ -9,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, cast, get_type_hints
 
 import anyio
 from pydantic import BaseModel, WithJsonSchema, create_model
 
 from handrail.api import schema
+from handrail.api.context import CallContext
 from handrail.api.tool import Read, Tool
-from handrail.artifacts.store import Artifact
+from handrail.artifacts.store import Artifact, CallArtifacts
 from handrail.errors import NotFound, PluginError
-
-if TYPE_CHECKING:
-    from handrail.api.context import ToolContext
 
 TIMEOUT_S = 120.0
 HANDLE_ARGUMENT = "artifact"
+
+
+class ArtifactContext(CallContext, Protocol):
+    """What tools for artifacts use of a call's context."""
+
+    @property
+    def artifacts(self) -> CallArtifacts: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class ArtifactQuery:
             create_model(model.__name__, __base__=schema.BaseArguments, **{HANDLE_ARGUMENT: handle, **fields}),
         )
 
-        async def run(params: BaseModel, context: ToolContext) -> Mapping[str, Any]:
+        async def run(params: BaseModel, context: ArtifactContext) -> Mapping[str, Any]:
             given = {renamed.get(name, name): value for name, value in params.__dict__.items()}
             held = context.artifacts.get(given.pop(HANDLE_ARGUMENT))
             if held is None:

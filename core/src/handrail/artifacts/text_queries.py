@@ -9,13 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from handrail.api.context import ToolContext
 from handrail.api.tool import tool
 from handrail.artifacts.json_queries import JSON_QUERIES as JSON
 from handrail.artifacts.line_paging import LinePage
 from handrail.artifacts.line_search import LineMatch, LinePattern, iter_matches, read_line_at
 from handrail.artifacts.markdown_queries import MARKDOWN_QUERIES as MARKDOWN
-from handrail.artifacts.queries import artifact_query
+from handrail.artifacts.queries import ArtifactContext, artifact_query
 from handrail.artifacts.store import Artifact, TextArtifact
 
 # Bytes of one line that a search shows.
@@ -28,7 +27,7 @@ LineCountArg = Annotated[int, Field(ge=1, le=MOST_LINES, description="How many l
 
 
 @tool(title="List artifacts", layer="artifact", trusted=True)
-async def list_artifacts(*, context: ToolContext) -> dict[str, Any]:
+async def list_artifacts(*, context: ArtifactContext) -> dict[str, Any]:
     """The results that were too long to show. Returns artifacts: id, kind, bytes, and the tool they come from."""
     return {"artifacts": [_describe_artifact(artifact) for artifact in context.artifacts]}
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from handrail.api.tool import Tool
 from handrail.artifacts.queries import ArtifactQuery
-from handrail.artifacts.store import Artifact
+from handrail.artifacts.store import Artifact, ArtifactStore
 
-if TYPE_CHECKING:
-    from handrail.session.session import Session
+
+class ArtifactSession(Protocol):
+    """A session, as far as these tools need it."""
+
+    @property
+    def artifacts(self) -> ArtifactStore: ...
 
 
 class ArtifactTools:
@@ -18,7 +22,7 @@ class ArtifactTools:
 
     names = ("list_artifacts", "artifact_*")
 
-    async def tools(self, session: Session) -> Iterable[Tool]:
+    async def tools(self, session: ArtifactSession) -> Iterable[Tool]:
         """The same tools as before, as long as the session holds the same artifacts."""
         if not len(session.artifacts):
             return ()

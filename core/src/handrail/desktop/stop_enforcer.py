@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from handrail.api.service import ClosableService, ReleasableService
-from handrail.errors import Failsafe
-
-if TYPE_CHECKING:
-    from handrail.session.session import Session
+from handrail.errors import Failsafe, Stopped
 
 log = logging.getLogger(__name__)
+
+
+class StoppableSession(Protocol):
+    """A session, as far as it can be stopped. `owners`: by what its services, and those of its desktop, are kept."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def owners(self) -> tuple[str, ...]: ...
+    def check_stopped(self) -> None: ...
+    def cancel(self, *, why: Stopped) -> int: ...
 
 
 class StopEnforcer:
     """Cancels what a stopped session does, and lets go of what it holds down, once for each stop."""
 
-    def __init__(self, services: Callable[[Session], Iterable[tuple[str, ClosableService]]]) -> None:
+    def __init__(self, services: Callable[[StoppableSession], Iterable[tuple[str, ClosableService]]]) -> None:
         self._services = services
         # Those that have let go since their desktop was stopped.
         self._stopped: set[str] = set()
 
-    async def look(self, session: Session) -> None:
+    async def look(self, session: StoppableSession) -> None:
         try:
             session.check_stopped()
         except Failsafe as exc:
@@ -34,7 +42,7 @@ class StopEnforcer:
         else:
             self._stopped.discard(session.id)
 
-    async def _let_go(self, session: Session) -> None:
+    async def _let_go(self, session: StoppableSession) -> None:
         """Whatever the session and its desktop hold down is released."""
         for name, service in tuple(self._services(session)):
             if isinstance(service, ReleasableService):

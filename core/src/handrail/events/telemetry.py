@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from handrail.api.call import Invocation, ToolCall
     from handrail.api.result import ToolResult
-    from handrail.pipeline.call_task import CallTask
-    from handrail.session.session import Session
+    from handrail.config.settings import TelemetrySettings
 
-ProcessCall = Callable[["Session", "ToolCall", "Invocation | None", "CallTask | None"], Awaitable["ToolResult"]]
 # Characters of arguments and of a result in an attribute.
 MAX_SHOWN_CHARS = 10_000
 
@@ -30,15 +28,25 @@ MAX_SHOWN_CHARS = 10_000
 class CallTracer:
     """What makes the spans of a session. A call's span is the current one while it runs, so that nested calls are its children."""
 
-    def __init__(self, session: Session, tracer: Tracer) -> None:
-        self._session = session
+    def __init__(
+        self,
+        tracer: Tracer,
+        *,
+        session: str,
+        settings: Callable[[], TelemetrySettings],
+        environment: Mapping[str, str],
+        kept: Callable[[Any], Any],
+    ) -> None:
         self._tracer = tracer
-        self._above = _parent_context(session.runtime.environment)
+        self._session = session
+        self._above = _parent_context(environment)
+        self._settings = settings
+        self._kept = kept
 
     async def call(
-        self, through: ProcessCall, call: ToolCall, parent: Invocation | None, running: CallTask | None
+        self, process: Callable[[], Awaitable[ToolResult]], call: ToolCall, parent: Invocation | None
     ) -> ToolResult:
-        """Make the call within a span."""
+        """Make the call, by `process`, within a span."""
         from opentelemetry import trace
 
         current = trace.get_current_span().get_span_context().is_valid
@@ -48,7 +56,7 @@ class CallTracer:
             kind=trace.SpanKind.INTERNAL,
             attributes=self._begun(call, parent),
         ) as span:
-            result = await through(self._session, call, parent, running)
+            result = await process()
             self._ended(span, result)
             return result
 
@@ -58,11 +66,11 @@ class CallTracer:
             "gen_ai.tool.name": str(call.name),
             "gen_ai.tool.call.id": call.call_id,
             "gen_ai.tool.type": "function",
-            "gen_ai.conversation.id": self._session.id,
+            "gen_ai.conversation.id": self._session,
         }
         if parent is not None:
             attributes["handrail.parent.call.id"] = parent.call_id
-        if self._session.settings.telemetry.arguments:
+        if self._settings().arguments:
             attributes["gen_ai.tool.call.arguments"] = self._shown(call.args)
         return attributes
 
@@ -70,7 +78,7 @@ class CallTracer:
         from opentelemetry.trace import Status, StatusCode
 
         span.set_attribute("handrail.status", result.status)
-        if self._session.settings.telemetry.arguments:
+        if self._settings().arguments:
             span.set_attribute("gen_ai.tool.call.result", self._shown(result))
         if not result.ok:
             code = result.error_code or result.status
@@ -80,16 +88,23 @@ class CallTracer:
     def _shown(self, value: Any) -> str:
         """The value as text, without secrets; what cannot be written down is named by its error."""
         try:
-            return json.dumps(redact_value(self._session.secrets.kept(value)), ensure_ascii=False, default=str)[
-                :MAX_SHOWN_CHARS
-            ]
+            return json.dumps(redact_value(self._kept(value)), ensure_ascii=False, default=str)[:MAX_SHOWN_CHARS]
         except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything
             return f"[cannot be written down: {type(exc).__name__}]"
 
 
-def create_tracer(session: Session) -> CallTracer | None:
-    """What makes spans for the session: where it is turned on, or the program that Handrail is part of has set up a tracer provider."""
-    wanted = session.settings.telemetry.enabled
+def create_tracer(
+    session: str,
+    *,
+    settings: Callable[[], TelemetrySettings],
+    environment: Mapping[str, str],
+    kept: Callable[[Any], Any],
+) -> CallTracer | None:
+    """What makes spans for the session of this id: where it is turned on, or the program that Handrail is part of has set up a tracer provider.
+
+    `settings` gives those that hold now. `kept` takes out of a value the secrets that calls were given.
+    """
+    wanted = settings().enabled
     if importlib.util.find_spec("opentelemetry") is None:
         return None
     from opentelemetry import trace
@@ -97,7 +112,8 @@ def create_tracer(session: Session) -> CallTracer | None:
     provider = trace.get_tracer_provider()
     if wanted is None and isinstance(provider, trace.ProxyTracerProvider):
         return None
-    return CallTracer(session, provider.get_tracer("handrail", __version__))
+    tracer = provider.get_tracer("handrail", __version__)
+    return CallTracer(tracer, session=session, settings=settings, environment=environment, kept=kept)
 
 
 def _parent_context(environment: Mapping[str, str]) -> Context | None:

@@ -22,8 +22,8 @@ from handrail.policy import grants
 from handrail.redaction import REDACTED_TEXT, SECRET_VALUES, is_secret_name
 
 if TYPE_CHECKING:
+    from handrail.pipeline.call_session import CallSession
     from handrail.pipeline.call_task import CallTask
-    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ MIN_SECRET_CHARS = 4
 
 
 async def confirm_call(
-    session: Session, invocation: Invocation, verdict: Verdict, *, judge: EvaluateCall | None = None
+    session: CallSession, invocation: Invocation, verdict: Verdict, *, judge: EvaluateCall | None = None
 ) -> tuple[Invocation, Verdict]:
     """The call as a person wants it, and their answer as a verdict. Nobody there, or a confirmer that fails, is a no.
 
@@ -65,7 +65,7 @@ async def confirm_call(
     return invocation, deny_verdict(verdict, "denied_by_user", f"it was changed {MAX_EDITS} times without a yes")
 
 
-async def _hold_commands(session: Session, invocation: Invocation, verdict: Verdict) -> bool:
+async def _hold_commands(session: CallSession, invocation: Invocation, verdict: Verdict) -> bool:
     """Hold this session's sandboxed commands until a call on the host is over, so that it runs what a person was shown. True if any were held now."""
     running = session.running[invocation.call_id]
     if running.host_run is not None or session.confirmer is None or not _may_run_on_host(invocation, verdict):
@@ -79,7 +79,7 @@ def _may_run_on_host(invocation: Invocation, verdict: Verdict) -> bool:
 
 
 async def _ask_person(
-    session: Session, invocation: Invocation, verdict: Verdict, note: str, judge: EvaluateCall
+    session: CallSession, invocation: Invocation, verdict: Verdict, note: str, judge: EvaluateCall
 ) -> Answer | Verdict:
     """The verdict after a person's answer, or where nobody is asked; the answer itself when it changes the call."""
     confirmer = session.confirmer
@@ -101,7 +101,7 @@ async def _ask_person(
 
 
 async def _await_answer(
-    session: Session, confirmer: Confirmer, approval: Approval, again: Callable[[], Awaitable[Verdict]]
+    session: CallSession, confirmer: Confirmer, approval: Approval, again: Callable[[], Awaitable[Verdict]]
 ) -> Answer | Verdict:
     running = session.running[approval.call_id]
     running.asked = approval.confirmation
@@ -127,7 +127,7 @@ async def _await_answer(
     return outcome
 
 
-def _iter_outer_calls(session: Session, running: CallTask) -> Iterator[CallTask]:
+def _iter_outer_calls(session: CallSession, running: CallTask) -> Iterator[CallTask]:
     """The calls that wait for this one."""
     parent = running.invocation.parent if running.invocation is not None else None
     while parent is not None:
@@ -136,7 +136,7 @@ def _iter_outer_calls(session: Session, running: CallTask) -> Iterator[CallTask]
         parent = parent.parent
 
 
-async def build_approval(session: Session, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
+async def build_approval(session: CallSession, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
     """The question about a call, as data."""
     return Approval(
         id=session.approvals.next_id(),
@@ -155,7 +155,7 @@ async def build_approval(session: Session, invocation: Invocation, verdict: Verd
     )
 
 
-def _apply_answer(session: Session, invocation: Invocation, approval: Approval, answer: Answer) -> Verdict:
+def _apply_answer(session: CallSession, invocation: Invocation, approval: Approval, answer: Answer) -> Verdict:
     """What a yes or a no makes of the verdict; a yes that lasts is remembered."""
     verdict = approval.verdict
     who = f"a person {answer.by}" if answer.by else "a person"
@@ -168,7 +168,7 @@ def _apply_answer(session: Session, invocation: Invocation, approval: Approval, 
     return replace(verdict, decision=Decision.ALLOW, reasons=reasons, approved=approval.confirmation)
 
 
-def _remember_answer(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> None:
+def _remember_answer(session: CallSession, invocation: Invocation, verdict: Verdict, answer: Answer) -> None:
     options = grants.build_grant_options(invocation, verdict) if answer.choice in LASTING_CHOICES else ()
     session.court.approved(verdict, answer.grant or next(iter(options), None), always=answer.choice is Choice.ALWAYS)
     session.approvals.reconsider()

@@ -17,13 +17,13 @@ from handrail.errors import TimedOut
 from handrail.redaction import is_secret_name
 
 if TYPE_CHECKING:
-    from handrail.session.session import Session
+    from handrail.pipeline.call_session import CallSession
 
 # Seconds that a tool may take to say what a call would do.
 SHOWING_S = 10.0
 
 
-async def build_full_confirmation(session: Session, invocation: Invocation, verdict: Verdict) -> Confirmation:
+async def build_full_confirmation(session: CallSession, invocation: Invocation, verdict: Verdict) -> Confirmation:
     """Return what a person is shown before saying yes to a call of the session; raise `TimedOut` if that takes too long."""
     shown = await _shown_in_time(invocation, verdict)
     if not isinstance(shown, ExecConfirmation):
@@ -47,7 +47,7 @@ def is_variable_used(command: str, name: str) -> bool:
     return re.search(rf"\$\{{?[!#]?{re.escape(name)}(?!\w)", command) is not None
 
 
-def _collect_used_variables(session: Session, command: str) -> Mapping[str, str]:
+def _collect_used_variables(session: CallSession, command: str) -> Mapping[str, str]:
     """Return the variables that the command uses and that the session has set, with their values; those of secrets are not shown."""
     own = session.runtime.environment
     return {
@@ -57,7 +57,7 @@ def _collect_used_variables(session: Session, command: str) -> Mapping[str, str]
     }
 
 
-def _describe_folders(session: Session, verdict: Verdict) -> str | None:
+def _describe_folders(session: CallSession, verdict: Verdict) -> str | None:
     """Return the real folders that the first part of a command may run in; None where that is the workspace itself."""
     folders = next((part.folders for part in verdict.parts if part.folders), (str(session.cwd),))
     real = dict.fromkeys(os.path.realpath(folder) if os.path.isabs(folder) else "not known" for folder in folders)

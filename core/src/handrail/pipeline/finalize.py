@@ -19,14 +19,14 @@ from handrail.pipeline.call_task import CallTask
 from handrail.pipeline.result_sanitizer import sanitize_result
 
 if TYPE_CHECKING:
+    from handrail.pipeline.call_session import CallSession
     from handrail.pipeline.observers import ObservedResult
-    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 
 
 async def finalize_call(
-    session: Session, running: CallTask, result: ToolResult, began: float, *, over: bool = True
+    session: CallSession, running: CallTask, result: ToolResult, began: float, *, over: bool = True
 ) -> ToolResult:
     """Take secrets out of what came of a call, let observers look at it, and record it.
 
@@ -49,7 +49,7 @@ async def finalize_call(
     return record_result(session, running, looked.result, began, looked)
 
 
-def _remove_secrets(session: Session, result: ToolResult) -> ToolResult:
+def _remove_secrets(session: CallSession, result: ToolResult) -> ToolResult:
     """The result without secrets that calls were given; what it says in words of ours stays, whatever somebody has chosen as a secret."""
     hidden, shown = session.secrets.hidden, ToolResult()
     for key, value in result.items():
@@ -68,7 +68,7 @@ def _is_artifact_handle(value: Any, handles: Collection[str]) -> bool:
 
 
 def record_result(
-    session: Session, running: CallTask, result: ToolResult, began: float, looked: ObservedResult | None = None
+    session: CallSession, running: CallTask, result: ToolResult, began: float, looked: ObservedResult | None = None
 ) -> ToolResult:
     """Keep what happened, whatever it was, and give the result back."""
     call, invocation, verdict = running.call, running.invocation, running.verdict
@@ -126,14 +126,14 @@ def build_failure(running: CallTask, error: HandrailError) -> ToolResult:
     return result
 
 
-def refuse_duplicate_id(session: Session, call: ToolCall) -> ToolResult:
+def refuse_duplicate_id(session: CallSession, call: ToolCall) -> ToolResult:
     """The result of a call whose id another one has: nobody could say which of the two is to be cancelled."""
     twice = InvalidArguments(f"a call with the id {call.call_id!r} is under way", hint="give each call its own id")
     running = CallTask(call)
     return record_result(session, running, build_failure(running, twice), perf_counter())
 
 
-def record_unstarted(session: Session, running: CallTask) -> None:
+def record_unstarted(session: CallSession, running: CallTask) -> None:
     """Record a call that was cancelled before its task took a step."""
     cancelled = build_failure(running, Stopped("the host cancelled the call"))
     record_result(session, running, cancelled, perf_counter())

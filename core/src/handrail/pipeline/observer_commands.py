@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from handrail.api.tool import Tool
     from handrail.api.verdict import Verdict
     from handrail.config.settings import ObserverSettings
-    from handrail.session.session import Session
+    from handrail.pipeline.call_session import CallSession
     from handrail.workers.host_programs import HostPrograms
 
 BLOCK_EXIT_CODE = 2
@@ -93,7 +93,7 @@ class CommandExit:
 class CommandObserver(Observer):
     """A program of the person's own that looks at calls of one session."""
 
-    def __init__(self, settings: ObserverSettings, session: Session) -> None:
+    def __init__(self, settings: ObserverSettings, session: CallSession) -> None:
         self.name = settings.called
         self.security = settings.security
         self._settings = settings

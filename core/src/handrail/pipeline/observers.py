@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from handrail.api.tool import Tool
+    from handrail.pipeline.call_session import CallSession
     from handrail.pipeline.call_task import CallTask
-    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class ObservedResult:
 
 
 async def observe_and_evaluate(
-    session: Session, invocation: Invocation, judge: EvaluateCall
+    session: CallSession, invocation: Invocation, judge: EvaluateCall
 ) -> tuple[Invocation, Verdict]:
     """The call as observers left it, and the verdict on that."""
     verdict: Verdict | None = None
@@ -62,7 +62,7 @@ async def observe_and_evaluate(
 class SessionObservers:
     """The observers of a session. Those that guard look last, so that they see what the others have made of a call."""
 
-    def __init__(self, session: Session, observers: Sequence[Observer]) -> None:
+    def __init__(self, session: CallSession, observers: Sequence[Observer]) -> None:
         self._session = session
         self._observers = tuple(sorted(observers, key=lambda observer: observer.security))
         self._looking: dict[Tool, tuple[tuple[Observer, ...], tuple[Observer, ...]]] = {}

@@ -10,11 +10,11 @@ from handrail.api.result import TextSource, ToolResult, has_text
 from handrail.api.verdict import Verdict
 
 if TYPE_CHECKING:
-    from handrail.session.session import Session
+    from handrail.pipeline.call_session import CallSession
 
 
 def sanitize_result(
-    session: Session, invocation: Invocation, verdict: Verdict | None, result: ToolResult
+    session: CallSession, invocation: Invocation, verdict: Verdict | None, result: ToolResult
 ) -> ToolResult:
     """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
     texts = has_text(result)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from handrail.api.call import Invocation, ToolCall
-from handrail.api.context import ToolContext
+from handrail.api.context import CallContext
 from handrail.api.events import Judged, Proposed, Scheduled, Started
 from handrail.api.result import TailCall, ToolResult, complete_failure, convert_to_result
 from handrail.api.secret_refs import has_secret_ref
@@ -50,8 +50,8 @@ from handrail.pipeline.observers import observe_and_evaluate
 if TYPE_CHECKING:
     from handrail.api.tool import Tool
     from handrail.pipeline.approved_files import FileState
+    from handrail.pipeline.call_session import CallSession
     from handrail.sandbox.confinement import Confinement
-    from handrail.session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ DENIAL_TYPES: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_
 
 
 def run_call(
-    session: Session, call: ToolCall, parent: Invocation | None = None, *, running: CallTask | None = None
+    session: CallSession, call: ToolCall, parent: Invocation | None = None, *, running: CallTask | None = None
 ) -> Coroutine[Any, Any, ToolResult]:
     """The call, made; within a span where somebody traces. Never raises to the agent, except the cancellation of its own task.
 
@@ -77,11 +77,11 @@ def run_call(
     """
     if session.tracing is None:
         return process_call(session, call, parent, running)
-    return session.tracing.call(process_call, call, parent, running)
+    return session.tracing.call(lambda: process_call(session, call, parent, running), call, parent)
 
 
 async def process_call(
-    session: Session, call: ToolCall, parent: Invocation | None, running: CallTask | None
+    session: CallSession, call: ToolCall, parent: Invocation | None, running: CallTask | None
 ) -> ToolResult:
     """Bind, judge, confirm, run, record."""
     began = perf_counter()
@@ -115,7 +115,7 @@ async def process_call(
 
 
 async def _run_stages(
-    session: Session, call: ToolCall, parent: Invocation | None, running: CallTask, began: float
+    session: CallSession, call: ToolCall, parent: Invocation | None, running: CallTask, began: float
 ) -> ToolResult:
     """The call's result, when its turn has come: of its own handler, or of the call that this one hands on to."""
     if parent is None:
@@ -174,7 +174,7 @@ def _with_tool_name(call: ToolCall, tool: Tool | None) -> ToolCall:
     return call if tool is None or tool.name == call.name else replace(call, name=tool.name)
 
 
-async def _bind_tail_call(session: Session, running: CallTask, tail: TailCall, before: Sequence[str]) -> Invocation:
+async def _bind_tail_call(session: CallSession, running: CallTask, tail: TailCall, before: Sequence[str]) -> Invocation:
     """The bound call that a handler hands on to, in the place of its own."""
     if len(before) >= MAX_TAIL_CALLS:
         raise ToolUnavailable(
@@ -189,7 +189,7 @@ async def _bind_tail_call(session: Session, running: CallTask, tail: TailCall, b
 
 
 async def _retry_after_denial(
-    session: Session, running: CallTask, call: ToolCall, denied: ToolResult, began: float
+    session: CallSession, running: CallTask, call: ToolCall, denied: ToolResult, began: float
 ) -> ToolResult:
     """Run a call again that the sandbox has refused something, if a person says yes to that. Returns its result, else the one it had."""
     assert running.invocation is not None
@@ -216,7 +216,7 @@ def _has_changed_files(verdict: Verdict | None, denied: ToolResult) -> bool:
     return "undo" in denied or (verdict is not None and _is_repository_change(verdict))
 
 
-def _release_held_commands(session: Session, running: CallTask) -> None:
+def _release_held_commands(session: CallSession, running: CallTask) -> None:
     """Let sandboxed commands run on that were held while a person was asked about the call."""
     if running.host_run is not None:
         session.end_host_run(running.host_run)
@@ -228,7 +228,7 @@ def _is_repository_change(verdict: Verdict) -> bool:
 
 
 async def _confirm_not_undoable(
-    session: Session, running: CallTask, call: ToolCall, why: NotUndoable, began: float
+    session: CallSession, running: CallTask, call: ToolCall, why: NotUndoable, began: float
 ) -> ToolResult | TailCall:
     """Run a call that was allowed because it can be undone, and cannot be, if a person approves it. Raises `why` where nobody is asked."""
     if not session.court.judging.interactive or running.invocation is None:
@@ -261,7 +261,7 @@ async def _confirm_not_undoable(
 
 
 async def _wait_for_resources(
-    session: Session, running: CallTask, invocation: Invocation, verdict: Verdict
+    session: CallSession, running: CallTask, invocation: Invocation, verdict: Verdict
 ) -> tuple[Invocation, Verdict]:
     """The call and the verdict on it, when nothing is in its way any more. Whatever ran meanwhile may have changed what it means."""
     while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
@@ -277,7 +277,7 @@ async def _wait_for_resources(
     return invocation, verdict
 
 
-async def _is_same_question(session: Session, invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
+async def _is_same_question(session: CallSession, invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
     """Whether a person who said yes would be asked nothing new."""
     from handrail.pipeline.command_details import build_full_confirmation
 
@@ -289,7 +289,7 @@ async def _is_same_question(session: Session, invocation: Invocation, answered: 
     )
 
 
-async def find_tool(session: Session, call: ToolCall, *, nested: bool) -> Tool:
+async def find_tool(session: CallSession, call: ToolCall, *, nested: bool) -> Tool:
     """The tool that a call names, if it may be called. `nested`: a handler asks for it."""
     if session.closed:
         raise ToolUnavailable("the session is over; nothing is run in it any more")
@@ -298,7 +298,7 @@ async def find_tool(session: Session, call: ToolCall, *, nested: bool) -> Tool:
     return await session.listing.find(call.name, nested=nested, by_hand=call.by_hand)
 
 
-def bind_call(session: Session, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
+def bind_call(session: CallSession, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
     """The call with its tool and validated parameters: the only place where arguments are checked."""
     if not isinstance(call.args, MAPPING_TYPES):
         raise InvalidArguments(f"{call.name}: arguments are an object, not {type(call.args).__name__}")
@@ -327,7 +327,7 @@ def _denial_message(denied: ToolResult) -> str:
     return message.removesuffix(f"; {SandboxDenied.INSTEAD}").removesuffix(f"; {SandboxDenied.ALLOWED_HOSTS}")
 
 
-def _allowed_hosts(session: Session, verdict: Verdict) -> tuple[str, ...]:
+def _allowed_hosts(session: CallSession, verdict: Verdict) -> tuple[str, ...]:
     """The hosts that a call may connect to in the sandbox."""
     if verdict.reach is None:
         return verdict.hosts
@@ -335,7 +335,7 @@ def _allowed_hosts(session: Session, verdict: Verdict) -> tuple[str, ...]:
 
 
 async def ask_to_retry(
-    session: Session, running: CallTask, invocation: Invocation, denied: ToolResult
+    session: CallSession, running: CallTask, invocation: Invocation, denied: ToolResult
 ) -> tuple[Invocation, Verdict] | None:
     """Ask whether a call that the sandbox has refused something is run again. Returns it allowed, or None when policy or a person forbids it.
 
@@ -368,7 +368,7 @@ async def ask_to_retry(
     return (again, answered) if answered.decision is Decision.ALLOW else None
 
 
-async def _find_missing_hosts(session: Session, denied: ToolResult) -> tuple[str, ...]:
+async def _find_missing_hosts(session: CallSession, denied: ToolResult) -> tuple[str, ...]:
     """The hosts that the call was refused, where the sandbox can be told to allow them."""
     hosts = denied["error"].get("details", {}).get("hosts", ())
     sandbox = (await session.runtime.sandbox()).sandbox
@@ -413,7 +413,7 @@ def _sandbox_retry_verdict(verdict: Verdict, hosts: Sequence[str], refusal: str,
     )
 
 
-async def _check_unchanged(session: Session, invocation: Invocation, verdict: Verdict) -> None:
+async def _check_unchanged(session: CallSession, invocation: Invocation, verdict: Verdict) -> None:
     """Raise `Denied` if a call is no longer about what it was judged for: sandboxed commands may have moved that."""
     now = await session.court.judge(invocation)
     if [(part.argv, part.touches, part.folders) for part in now.parts] != [
@@ -437,7 +437,7 @@ async def _check_approved_files(invocation: Invocation, asked_files: Mapping[str
         )
 
 
-def publish_verdict(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
+def publish_verdict(session: CallSession, invocation: Invocation, verdict: Verdict) -> Verdict:
     """The verdict, when those who listen have been told."""
     if session.bus.listening:
         session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
@@ -445,7 +445,7 @@ def publish_verdict(session: Session, invocation: Invocation, verdict: Verdict) 
 
 
 async def run_handler(
-    session: Session, running: CallTask, invocation: Invocation, verdict: Verdict
+    session: CallSession, running: CallTask, invocation: Invocation, verdict: Verdict
 ) -> ToolResult | TailCall:
     """Run the handler under its lease and timeout. Anything but an allow is refused here."""
     if verdict.decision is not Decision.ALLOW:
@@ -479,7 +479,7 @@ async def run_handler(
                 await _check_approved_files(invocation, running.asked_files)
         if sandbox is not None and recorded is not None:
             sandbox = sandbox.protecting(recorded.protected)
-        context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
+        context = session.context_of(invocation, running, verdict=verdict, sandbox=sandbox)
         filled = invocation
         if tool.takes_text and has_secret_ref(invocation.args):
             filled = await session.secrets.filled(invocation)
@@ -515,7 +515,7 @@ async def run_handler(
             raise running.why
         return returned
     keeps = tool.artifact is not None or isinstance(returned, BYTES_TYPES)
-    result = await _store_as_artifact(session, tool, context, returned) if keeps else convert_to_result(returned)
+    result = await _store_as_artifact(session, invocation, returned) if keeps else convert_to_result(returned)
     if sandbox is not None:
         result |= {"sandbox": sandbox.name, "network": sandbox.network}
         _report_hosts(result, sandbox)
@@ -537,7 +537,7 @@ async def run_handler(
 
 
 @asynccontextmanager
-async def _mark_agent_input(session: Session, tool: Tool) -> AsyncGenerator[None]:
+async def _mark_agent_input(session: CallSession, tool: Tool) -> AsyncGenerator[None]:
     """It is known to whoever takes a person's answers while an agent works with mouse or keys where the person may be."""
     if not tool.inputs or session.by_hand or (await session.desktop()).private:
         yield
@@ -546,7 +546,7 @@ async def _mark_agent_input(session: Session, tool: Tool) -> AsyncGenerator[None
         yield
 
 
-async def _build_denial(session: Session, invocation: Invocation, verdict: Verdict) -> Denied:
+async def _build_denial(session: CallSession, invocation: Invocation, verdict: Verdict) -> Denied:
     """What is told of a call that is not run: every reason, how a person can allow it, and the code of the last reason."""
     # Only what was denied needs it.
     from handrail.pipeline.remedies import find_remedy
@@ -558,17 +558,19 @@ async def _build_denial(session: Session, invocation: Invocation, verdict: Verdi
     return error(f"{invocation.tool.name} was not run: {told}", hint=remedy, details={"rule": verdict.rule})
 
 
-async def _store_as_artifact(session: Session, tool: Tool, context: ToolContext, returned: Any) -> ToolResult:
+async def _store_as_artifact(session: CallSession, invocation: Invocation, returned: Any) -> ToolResult:
     """The result of a tool whose text becomes an artifact."""
     from handrail.artifacts.result_spooling import build_result, convert_to_plain
 
     # What is kept as an artifact is not looked through later.
     hidden = session.secrets.hidden(convert_to_plain(returned))
-    return await build_result(hidden, tool, context.artifacts, limit=session.settings.output.max_bytes)
+    tool = invocation.tool
+    artifacts = session.artifacts.of_call(invocation.call_id, tool.name, trusted=tool.trusted)
+    return await build_result(hidden, tool, artifacts, limit=session.settings.output.max_bytes)
 
 
 def _start_handler(
-    session: Session, running: CallTask, invocation: Invocation, context: ToolContext
+    session: CallSession, running: CallTask, invocation: Invocation, context: CallContext
 ) -> Coroutine[Any, Any, Any]:
     """The handler's coroutine, with its clock running."""
     running.limit = invocation.tool.timeout_for(invocation.params)

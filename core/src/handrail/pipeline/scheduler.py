@@ -26,7 +26,7 @@ from handrail.pipeline.call_task import CallTask
 from handrail.pipeline.resources import FULL_CLAIM, NO_CLAIM, ResourceClaim, build_claim
 
 if TYPE_CHECKING:
-    from handrail.session.session import Session
+    from handrail.pipeline.call_session import CallSession
 
 WAIT_FOR_PREVIOUS = "wait_for_previous"
 WAIT_SCHEMA: dict[str, Any] = {
@@ -38,7 +38,7 @@ WAIT_SCHEMA: dict[str, Any] = {
 class CallScheduler:
     """The calls of one session that have arrived and not ended, in the order they came."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CallSession) -> None:
         self.under_way: dict[str, CallTask] = {}
         self._session = session
         # Those that any other may have to wait for: as long as there are none, readers need not look at each other.
@@ -225,7 +225,7 @@ def is_waiting_for_person(running: CallTask | None) -> bool:
     return False
 
 
-def split_wait_argument(call: ToolCall, session: Session) -> ToolCall:
+def split_wait_argument(call: ToolCall, session: CallSession) -> ToolCall:
     """The call without the argument `wait_for_previous`, which the scheduler keeps to itself; a tool may have a parameter of that name."""
     if not isinstance(call.args, MAPPING_TYPES) or WAIT_FOR_PREVIOUS not in call.args:
         return call

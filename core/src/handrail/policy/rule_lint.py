@@ -16,10 +16,8 @@ from handrail.config.validation import find_key_line
 from handrail.errors import ConfigError
 from handrail.fs.small_files import read_small_text
 from handrail.glob_match import is_glob_match
-from handrail.plugins.loader import PluginSet
 from handrail.policy.rules import Rule, build_rule, is_command_tool
 from handrail.text import format_suggestion
-from handrail.tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
 
@@ -27,15 +25,38 @@ log = logging.getLogger(__name__)
 TYPO_CUTOFF = 0.88
 
 
+class RegisteredTool(Protocol):
+    """An entry of `KnownTools`."""
+
+    @property
+    def tool(self) -> Tool: ...
+
+
+class KnownTools(Protocol):
+    """The tools that plugins registered."""
+
+    def __iter__(self) -> Iterator[RegisteredTool]: ...
+    def names(self) -> Mapping[str, object]: ...
+
+
+class InstalledPlugins(Protocol):
+    """The plugins that were found, and those of them that loaded."""
+
+    @property
+    def listed(self) -> Sequence[object]: ...
+    @property
+    def loaded(self) -> Sequence[object]: ...
+
+
 class LintContext(Protocol):
     """What rules are measured against: a `Runtime`."""
 
     @property
-    def registry(self) -> ToolRegistry: ...
+    def registry(self) -> KnownTools: ...
     @property
     def toolsets(self) -> Sequence[tuple[Toolset, str]]: ...
-
-    plugins: PluginSet
+    @property
+    def plugins(self) -> InstalledPlugins: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail.api.desktop import FocusService
 from handrail.api.secret_refs import normalize_secret_name
@@ -17,26 +17,81 @@ from handrail.policy import path_rules
 from handrail.policy.engine import PolicyEngine
 from handrail.policy.evaluation import collect_opinions, decide_verdict
 from handrail.policy.grants import Grant
-from handrail.policy.rule_lint import find_problems
+from handrail.policy.rule_lint import LintContext, find_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from handrail.api.approval import Confirmer
     from handrail.api.call import GrantOption, Invocation
     from handrail.api.tool import Tool
-    from handrail.api.verdict import KeyboardTarget
+    from handrail.api.verdict import KeyboardTarget, SandboxOffer
     from handrail.config.rule_settings import RuleSettings
+    from handrail.config.settings import SandboxSettings, Settings
     from handrail.fs.path_resolution import PathCache
-    from handrail.policy.rules import Rule
-    from handrail.session.session import Session
+    from handrail.policy.grant_store import GrantStore
+    from handrail.policy.rules import Rule, RuleSet
+    from handrail.sanitize.provenance import ProvenanceTracker
+    from handrail.undo.call_changes import CallChanges
 
 log = logging.getLogger(__name__)
+
+
+class PolicyRuntime(LintContext, Protocol):
+    """What judging uses of a session's runtime."""
+
+    @property
+    def judging(self) -> EvaluationContext: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+    @property
+    def rules(self) -> RuleSet: ...
+    @property
+    def grants(self) -> tuple[Grant, ...]: ...
+    @property
+    def book(self) -> GrantStore: ...
+    def read_grants(self) -> None: ...
+    def seats_for(self, tool: Tool) -> tuple[RegisteredEvaluator, ...]: ...
+    async def offer(self, judging: EvaluationContext, settings: Settings | None = None) -> SandboxOffer | None: ...
+    def opened_folders(
+        self, judging: EvaluationContext, wanted: SandboxSettings
+    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]: ...
+
+
+class PolicySession(Protocol):
+    """A session, as far as its calls are judged by it."""
+
+    @property
+    def runtime(self) -> PolicyRuntime: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def confirmer(self) -> Confirmer | None: ...
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def cwd(self) -> Path: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+    @property
+    def workspace(self) -> tuple[Path, ...]: ...
+    @property
+    def temporary(self) -> Path | None: ...
+    @property
+    def began(self) -> float: ...
+    @property
+    def intake(self) -> ProvenanceTracker: ...
+    @property
+    def changes(self) -> CallChanges: ...
+    async def open_temporary(self) -> None: ...
+    async def service(self, capability: str) -> Any: ...
 
 
 class SessionPolicy:
     """Judges a session's calls. `judging` are the circumstances of now: whoever changes one of them says `judge_anew`."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PolicySession) -> None:
         self._session = session
         self._runtime = session.runtime
         self.policy = PolicyEngine(self._runtime.rules)

@@ -28,7 +28,7 @@ from handrail.config.settings import SandboxSettings, Settings
 from handrail.config.validation import validate_table
 from handrail.desktop.leases import ResourceLeases
 from handrail.desktop.recent_agent_input import AgentInputRecord
-from handrail.desktop.stop_enforcer import StopEnforcer
+from handrail.desktop.stop_enforcer import StopEnforcer, StoppableSession
 from handrail.desktop.stop_switches import StopSwitches
 from handrail.errors import (
     BackendUnavailable,
@@ -442,7 +442,7 @@ class Runtime:
                 session.changes.look()
             self._following.look()
 
-    def _services_of(self, session: Session) -> Iterator[tuple[str, ClosableService]]:
+    def _services_of(self, session: StoppableSession) -> Iterator[tuple[str, ClosableService]]:
         """What is open for a session and its desktop."""
         return ((name, service) for (name, owner), service in self._open.items() if owner in session.owners)
 

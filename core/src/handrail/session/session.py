@@ -41,9 +41,11 @@ from handrail.pipeline.limits import SessionLimits
 from handrail.pipeline.observers import SessionObservers
 from handrail.pipeline.scheduler import CallScheduler
 from handrail.pipeline.secret_refs import SessionSecrets
+from handrail.plugins.missing_plugin import describe_missing_plugin
 from handrail.policy.session_policy import SessionPolicy
 from handrail.sandbox.selection import DOCTOR_HINT
 from handrail.sanitize.provenance import ProvenanceTracker
+from handrail.session.tool_context import ToolContext
 from handrail.tools.session_tools import ListedTool, SessionTools
 from handrail.undo.call_changes import CallChanges
 from handrail.vision.backend_chain import Vision
@@ -125,8 +127,16 @@ class Session:
         # Whether the agent has put itself in plan mode.
         self.planning = False
         # What its calls change in files.
-        self.changes = CallChanges(self)
-        self.listing = SessionTools(self)
+        self.changes = CallChanges(
+            runtime.undo,
+            session=self.id,
+            workspace=self.workspace,
+            bus=self.bus,
+            kept=self.secrets.kept,
+            servers=lambda: self.settings.mcp.servers,
+            judge_anew=lambda: self.court.judge_anew(),
+        )
+        self.listing = SessionTools(self, lambda name: describe_missing_plugin("tools", name))
         self.court = SessionPolicy(self)
         # None: nobody traces calls, and nobody looks at them.
         self.tracing = self._trace()
@@ -150,7 +160,12 @@ class Session:
             return None
         from handrail.events.telemetry import create_tracer
 
-        return create_tracer(self)
+        return create_tracer(
+            self.id,
+            settings=lambda: self.settings.telemetry,
+            environment=self.runtime.environment,
+            kept=self.secrets.kept,
+        )
 
     def _observers(self) -> SessionObservers | None:
         """Who looks at calls, of plugins and of the configuration."""
@@ -162,6 +177,12 @@ class Session:
         return SessionObservers(self, observers) if observers else None
 
     # Calls
+
+    def context_of(
+        self, invocation: Invocation, running: CallTask, *, verdict: Verdict, sandbox: Confinement | None
+    ) -> ToolContext:
+        """Return what the handler of a call is given beside its parameters."""
+        return ToolContext(self, invocation, running, verdict=verdict, sandbox=sandbox)
 
     async def call(self, name: str, args: Mapping[str, Any] | None = None, *, call_id: str | None = None) -> ToolResult:
         """Call a tool as a host does: judged, recorded, never raising. `call_id` is the host's own name for the call."""

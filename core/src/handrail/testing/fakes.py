@@ -12,10 +12,11 @@ from handrail.api.approval import Answer, Approval, Choice
 from handrail.api.call import Invocation
 from handrail.api.desktop import Desktop, Glance, Tree
 from handrail.api.observation import Element, Frame, Rect, Window
-from handrail.api.service import ClosableService, Service, ServiceContext, ServiceScope
+from handrail.api.service import ClosableService, Service, ServiceScope
 from handrail.api.verdict import Decision, EvaluationContext, Evaluator, Opinion
 from handrail.api.vision import BackendContext, VisionBackend
 from handrail.errors import DesktopError
+from handrail.session.service_context import ServiceContext
 
 FAKE_SCREEN_RECT = Rect(0, 0, 1280, 800)
 

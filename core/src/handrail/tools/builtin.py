@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from time import monotonic
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Protocol, Self
 
 import anyio
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from handrail.api.context import ToolContext
+from handrail.api.context import CallContext
+from handrail.api.observation import Observations
+from handrail.api.result import ToolResult
 from handrail.api.tool import Read, tool
-from handrail.audit.history import MAX_RECORDS
+from handrail.audit.history import MAX_RECORDS, CallHistory
 from handrail.errors import NotFound, ToolUnavailable
 from handrail.text import fold_text, format_suggestion
 from handrail.undo.undo_tool import undo_call
 
 CONDITION_POLL_S = 0.2
 ELEMENT_ID = re.compile(r"e[0-9]+")
+
+
+class RecordedSession(Protocol):
+    """A session, as far as these tools need it."""
+
+    @property
+    def history(self) -> CallHistory: ...
+
+
+class BuiltinContext(CallContext, Protocol):
+    """What these tools use of a call's context."""
+
+    @property
+    def session(self) -> RecordedSession: ...
+    @property
+    def observations(self) -> Observations: ...
+    async def service(self, capability: str) -> Any: ...
+    async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult: ...
 
 
 class Until(BaseModel):
@@ -42,7 +63,7 @@ async def wait(
     seconds: Annotated[float, Field(ge=0.1, le=60, description="How long at most.")],
     until: Annotated[Until | None, Field(description="Stop as soon as this is so; exactly one of them.")] = None,
     *,
-    context: ToolContext,
+    context: BuiltinContext,
 ) -> dict[str, Any]:
     """Pause, better with a condition than long. Returns waited_seconds, and met when there was a condition."""
     began = monotonic()
@@ -55,7 +76,7 @@ async def wait(
     return waited if met is None else {**waited, "met": met}
 
 
-async def _is_condition_met(until: Until, context: ToolContext) -> bool:
+async def _is_condition_met(until: Until, context: BuiltinContext) -> bool:
     if until.window is not None:
         screen = await context.service("screen")
         return any(fold_text(until.window) in fold_text(window.title) for window in await screen.windows())
@@ -68,7 +89,7 @@ async def _is_condition_met(until: Until, context: ToolContext) -> bool:
     return bool(tree.elements)
 
 
-async def _is_process_running(process_id: str, context: ToolContext) -> bool:
+async def _is_process_running(process_id: str, context: BuiltinContext) -> bool:
     listed = await context.call("list_processes", {})
     if not listed.ok:
         raise ToolUnavailable(f"processes cannot be listed: {listed['error']['message']}")
@@ -82,7 +103,7 @@ async def _is_process_running(process_id: str, context: ToolContext) -> bool:
 async def get_action_history(
     last_n: Annotated[int, Field(ge=1, le=MAX_RECORDS, description="How many of the newest calls.")] = MAX_RECORDS,
     *,
-    context: ToolContext,
+    context: BuiltinContext,
 ) -> dict[str, Any]:
     """Your own last calls: actions, oldest first, and total_count. undo: what would take one back."""
     history = context.session.history

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from handrail.api.events import ToolsChanged
+from handrail.api.events import EventBus, ToolsChanged
 from handrail.api.tool import Tool, Toolset
+from handrail.config.settings import Settings
 from handrail.errors import ToolUnavailable, UnknownTool
-from handrail.plugins.missing_plugin import describe_missing_plugin
+from handrail.policy.session_policy import SessionPolicy
 from handrail.text import format_suggestion
-from handrail.tools.registry import OwnedTool
+from handrail.tools.registry import OwnedTool, ToolRegistry
 from handrail.tools.tool_pool import ToolPool
-
-if TYPE_CHECKING:
-    from handrail.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +33,48 @@ class ListedTool:
         return self.reason is None
 
 
-class SessionTools:
-    """The tools of one session. One predicate says what is listed and what may be called; whoever changes a part of it says `look_again`."""
+class ToolRuntime(Protocol):
+    """What the tools of a session use of its runtime."""
 
-    def __init__(self, session: Session) -> None:
+    @property
+    def platform(self) -> str: ...
+    @property
+    def registry(self) -> ToolRegistry: ...
+    @property
+    def toolsets(self) -> Sequence[tuple[Toolset, str]]: ...
+    def desktop_missing(self, choice: str) -> str | None: ...
+
+
+class ToolSession(Protocol):
+    """A session, as far as its tools depend on it."""
+
+    @property
+    def runtime(self) -> ToolRuntime: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def bus(self) -> EventBus: ...
+    @property
+    def court(self) -> SessionPolicy: ...
+    @property
+    def by_hand(self) -> bool: ...
+    @property
+    def planning(self) -> bool: ...
+    @property
+    def backend(self) -> str | None: ...
+    @property
+    def capabilities(self) -> frozenset[str]: ...
+
+
+class SessionTools:
+    """The tools of one session. One predicate says what is listed and what may be called; whoever changes a part of it says `look_again`.
+
+    `describe_missing` says of a tool that is not here which plugin supplies it, and the cure; None when no known plugin does.
+    """
+
+    def __init__(self, session: ToolSession, describe_missing: Callable[[str], tuple[str, str] | None]) -> None:
         self._session = session
+        self._describe_missing = describe_missing
         self.pool = ToolPool(session.runtime.registry, session.runtime.toolsets)
         self._reasons: dict[str, str | None] = {}
         # Tools of no toolset that a host may call, as far as they have been called since something changed.
@@ -80,7 +115,7 @@ class SessionTools:
             owned = self.pool.get(name)
         if owned is None:
             listed = [entry.tool.name for entry in self.pool if self._reason(entry) is None]
-            said, hint = describe_missing_plugin("tools", name) or (format_suggestion(name, listed), None)
+            said, hint = self._describe_missing(name) or (format_suggestion(name, listed), None)
             raise UnknownTool(f"there is no tool {name!r}{said}", hint=hint, details={"available": listed})
         reason = self._barred(owned, by_hand=by_hand) if nested or by_hand else self._reason(owned)
         if reason is not None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from handrail.api.tool import Tool, Toolset
 from handrail.errors import NotFound
 from handrail.text import format_suggestion
 from handrail.tools.registry import OwnedTool, ToolRegistry
-
-if TYPE_CHECKING:
-    from handrail.session.session import Session
 
 # Seconds that a toolset may take to say what it offers; longer than any of ours waits for what is starting.
 OFFER_TIMEOUT_S = 150.0
@@ -53,7 +49,7 @@ class ToolPool:
         """Ask this toolset, too, from the next refresh on."""
         self._toolsets = (*self._toolsets, (toolset, plugin))
 
-    async def refresh(self, session: Session) -> bool:
+    async def refresh(self, session: object) -> bool:
         """Ask the toolsets anew; whether anything changed. A name that is taken stays whose it is, and that is said once."""
         if not self._toolsets:
             return False
@@ -65,7 +61,7 @@ class ToolPool:
         self._known, self._holders = known, holders
         return changed
 
-    async def _offered(self, toolset: Toolset, plugin: str, session: Session) -> list[Tool]:
+    async def _offered(self, toolset: Toolset, plugin: str, session: object) -> list[Tool]:
         """What a toolset offers now; nothing when it fails, or takes too long."""
         try:
             async with asyncio.timeout(self.patience):

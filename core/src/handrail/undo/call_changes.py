@@ -21,10 +21,13 @@ from handrail.undo.call_scopes import derive_scope
 from handrail.undo.path_states import format_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from handrail.api.call import Invocation
+    from handrail.api.events import EventBus
     from handrail.api.result import ToolResult
     from handrail.api.verdict import Verdict
-    from handrail.session.session import Session
+    from handrail.config.settings import ServerSettings
     from handrail.undo.engine import UndoEngine
     from handrail.undo.keeper import CallOutcome, CallScope, CallStart, UnkeptPath
 
@@ -43,11 +46,30 @@ MAX_DESCRIPTION_CHARS = 300
 
 
 class CallChanges:
-    """Keeps what the calls of one session change."""
+    """Keeps what the calls of one session change.
 
-    def __init__(self, session: Session) -> None:
+    `kept` takes out of a text the secrets that calls were given. `servers` gives the MCP servers of the configuration that holds now.
+    `judge_anew` is told that calls can be undone from now on, or no longer.
+    """
+
+    def __init__(
+        self,
+        engine: UndoEngine,
+        *,
+        session: str,
+        workspace: Sequence[Path],
+        bus: EventBus,
+        kept: Callable[[str], object],
+        servers: Callable[[], Mapping[str, ServerSettings]],
+        judge_anew: Callable[[], None],
+    ) -> None:
+        self.engine = engine
         self._session = session
-        self._engine: UndoEngine = session.runtime.undo
+        self._workspace = tuple(map(str, workspace))
+        self._bus = bus
+        self._kept = kept
+        self._servers = servers
+        self._judge_anew = judge_anew
         # Calls that are under way, by their id, and those that are over and of which something goes on.
         self._under_way: dict[str, RecordedCall] = {}
         self._going_on: list[RecordedCall] = []
@@ -62,7 +84,7 @@ class CallChanges:
     @property
     def undoable(self) -> bool:
         """True if what calls change in the workspace now can be put back later."""
-        return self._engine.undoable
+        return self.engine.undoable
 
     async def begin(self, invocation: Invocation, verdict: Verdict) -> RecordedCall | None:
         """Keep what a call may change, before it does; None for a call that changes no files, and where undo is off.
@@ -70,11 +92,11 @@ class CallChanges:
         Raises `NotUndoable` for a call that may only run if it can be undone, and cannot, and for a command that nobody has approved and that may
         change anything in the workspace, where undo no longer covers that.
         """
-        if not self._engine.enabled:
+        if not self.engine.enabled:
             if verdict.relies_on_undo:
                 raise _not_undoable_error("undo is off")
             return None
-        scope = derive_scope(self._session, invocation, verdict)
+        scope = derive_scope(self._workspace, self._servers(), invocation, verdict)
         if scope is None:
             return self._collecting(invocation)
         recorded = RecordedCall(self, scope, vague=scope.anywhere and verdict.route is Route.HOST)
@@ -88,7 +110,7 @@ class CallChanges:
         if recorded.begun is not None:
             self._untold += (each for each in recorded.begun.new if each[0] not in self._outgrown)
         if before != self.undoable:
-            self._session.court.judge_anew()
+            self._judge_anew()
         why = recorded.why_not if verdict.relies_on_undo else ""
         if why or (is_unapproved(verdict) and (why := self._why_uncovered(recorded, scope))):
             recorded.finish()
@@ -138,22 +160,20 @@ class CallChanges:
     async def _begun(self, invocation: Invocation, scope: CallScope) -> CallStart:
         from handrail.undo.store import CallRecord
 
-        session, stop = self._session, threading.Event()
+        stop = threading.Event()
         tool, root = invocation.tool.name, invocation.root.call_id
-        what = str(session.secrets.kept(invocation.describe()))[:MAX_DESCRIPTION_CHARS]
-        record = CallRecord(0, session.id, invocation.call_id, root, tool, what, time.time())
-        future = self._engine.submit(lambda keeper: keeper.begin(record, scope, stop))
+        what = str(self._kept(invocation.describe()))[:MAX_DESCRIPTION_CHARS]
+        record = CallRecord(0, self._session, invocation.call_id, root, tool, what, time.time())
+        future = self.engine.submit(lambda keeper: keeper.begin(record, scope, stop))
         waiting = asyncio.wrap_future(future)
         try:
-            if session.bus.listening and not (await asyncio.wait([waiting], timeout=SLOW_CALL_S))[0]:
-                session.bus.publish(
-                    Progress(invocation.call_id, None, "the workspace is kept, so that it can be undone")
-                )
+            if self._bus.listening and not (await asyncio.wait([waiting], timeout=SLOW_CALL_S))[0]:
+                self._bus.publish(Progress(invocation.call_id, None, "the workspace is kept, so that it can be undone"))
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             # Nobody waits for the look any more; a record that it still makes is ended.
             stop.set()
-            future.add_done_callback(functools.partial(_end_unwanted, self._engine))
+            future.add_done_callback(functools.partial(_end_unwanted, self.engine))
             raise
 
     async def name_more(self, call_id: str, paths: Sequence[str]) -> Sequence[UnkeptPath]:
@@ -162,7 +182,7 @@ class CallChanges:
         if recorded is None or recorded.begun is None:
             return ()
         id, stop = recorded.begun.id, threading.Event()
-        return await self._engine.run(lambda keeper: keeper.name_more(id, paths, stop))
+        return await self.engine.run(lambda keeper: keeper.name_more(id, paths, stop))
 
     def record_of(self, call_id: str) -> int | None:
         """The number of the record of a call under way; None where it is not kept."""
@@ -182,7 +202,7 @@ class CallChanges:
             self._going_on.append(recorded)
             assert recorded.begun is not None
             id = recorded.begun.id
-            self._engine.submit(lambda keeper: keeper.in_background(id))
+            self.engine.submit(lambda keeper: keeper.in_background(id))
         else:
             recorded.finish()
 
@@ -195,9 +215,8 @@ class CallChanges:
 
     def look_past(self, paths: Sequence[str]) -> None:
         """Put down to no call what has just changed at these paths: it was done by us."""
-        if self._engine.enabled and (self._under_way or self._going_on or self._ends):
-            roots = tuple(str(root) for root in self._session.workspace)
-            self._engine.submit(lambda keeper: keeper.look_past(paths, roots))
+        if self.engine.enabled and (self._under_way or self._going_on or self._ends):
+            self.engine.submit(lambda keeper: keeper.look_past(paths, self._workspace))
 
     async def close(self) -> None:
         """The session is over, and nothing goes on of its calls that anybody looks after."""
@@ -211,15 +230,15 @@ class CallChanges:
 
     async def settle(self) -> None:
         """Wait until everything is found out that calls have changed so far."""
-        await self._engine.settled()
+        await self.engine.settled()
 
     def ended(self, id: int) -> Future[CallOutcome]:
         """Return a future of what a call has changed."""
         stop = threading.Event()
-        future = self._engine.submit(lambda keeper: keeper.end(id, stop))
+        future = self.engine.submit(lambda keeper: keeper.end(id, stop))
         self._ends += 1
         if self._ends % SETTLE_EVERY == 0:
-            self._engine.submit(lambda keeper: keeper.settle())
+            self.engine.submit(lambda keeper: keeper.settle())
         return future
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.api.tool import Delete, Input, Run, Write
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from handrail.api.call import Invocation
     from handrail.api.tool import Tool
     from handrail.api.verdict import Verdict
-    from handrail.session.session import Session
+    from handrail.config.settings import ServerSettings
     from handrail.undo.keeper import CallScope
 
 CHANGED_FILE_KINDS = frozenset(("file", "folder"))
@@ -28,12 +28,17 @@ WITHOUT_WRITING = frozenset((View.SHELL, View.SYSTEM, View.FILES, View.READ))
 PASSING_PATHS = re.compile(r"/(dev|proc|sys|run|tmp|var/tmp)(/|$)")
 
 
-def derive_scope(session: Session, invocation: Invocation, verdict: Verdict) -> CallScope | None:
-    """Return what the call may change; None for a call that changes no file itself."""
+def derive_scope(
+    roots: tuple[str, ...], servers: Mapping[str, ServerSettings], invocation: Invocation, verdict: Verdict
+) -> CallScope | None:
+    """Return what the call may change; None for a call that changes no file itself.
+
+    `roots` are those of the workspace, `servers` the MCP servers of the configuration.
+    """
     tool = invocation.tool
     if tool.read_only:
         return None
-    runs = any(_is_running_anything(effect, tool, session) for effect in tool.effects)
+    runs = any(_is_running_anything(effect, tool, servers) for effect in tool.effects)
     named = [
         effect for effect in tool.effects if isinstance(effect, Write | Delete) and effect.what in CHANGED_FILE_KINDS
     ]
@@ -44,7 +49,6 @@ def derive_scope(session: Session, invocation: Invocation, verdict: Verdict) -> 
         return None
     from handrail.undo.keeper import CallScope
 
-    roots = tuple(map(str, session.workspace))
     names = tuple(dict.fromkeys(_iter_named_paths(verdict, roots, runs=runs)))
     if not names and not anywhere:
         return None
@@ -76,13 +80,13 @@ def is_fully_named(verdict: Verdict) -> bool:
     )
 
 
-def _is_running_anything(effect: object, tool: Tool, session: Session) -> bool:
+def _is_running_anything(effect: object, tool: Tool, servers: Mapping[str, ServerSettings]) -> bool:
     if not isinstance(effect, Run) or effect.what == "steps":
         return False
     if effect.what != "server" or tool.server is None:
         return True
     # A server elsewhere changes nothing here.
-    server = session.settings.mcp.servers.get(tool.server)
+    server = servers.get(tool.server)
     return server is None or server.url is None
 
 

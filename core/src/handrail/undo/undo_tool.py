@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.api.call import InfoConfirmation
-from handrail.api.context import ToolContext
+from handrail.api.context import CallContext
 from handrail.api.tool import Delete, Write, tool
 from handrail.errors import Denied, Downstream
 from handrail.fs.path_resolution import escape_deceptive_path
@@ -18,9 +19,27 @@ from handrail.undo.path_states import PathKind, format_path
 
 if TYPE_CHECKING:
     from handrail.api.verdict import Verdict
-    from handrail.session.session import Session
+    from handrail.undo.call_changes import CallChanges
     from handrail.undo.plans import PathPlan, UndoPlan
     from handrail.undo.selection import UndoOutcome
+
+
+class UndoSession(Protocol):
+    """A session, as far as undoing a call needs it."""
+
+    @property
+    def workspace(self) -> tuple[Path, ...]: ...
+    @property
+    def changes(self) -> CallChanges: ...
+
+
+class UndoContext(CallContext, Protocol):
+    """What the tool uses of a call's context."""
+
+    @property
+    def session(self) -> UndoSession: ...
+    async def about_to_change(self, paths: Sequence[Path | str]) -> None: ...
+
 
 UNDO_TITLE = "Undo a call"
 # Paths that a result and a question name.
@@ -67,11 +86,11 @@ def _build_confirmation(given: UndoArguments, verdict: Verdict) -> InfoConfirmat
     describe=_describe_undo,
     confirmation=_build_confirmation,
 )
-async def undo_call(given: UndoArguments, context: ToolContext) -> Mapping[str, Any]:
+async def undo_call(given: UndoArguments, context: UndoContext) -> Mapping[str, Any]:
     """Put files back as they were before a call changed them."""
     from handrail.undo import selection
 
-    engine, session = context.session.runtime.undo, context.session
+    engine, session = context.session.changes.engine, context.session
     roots, stop = [str(root) for root in session.workspace], threading.Event()
     plan = await engine.run(lambda keeper: selection.find_undo_plan(keeper, given.call, roots, stop=stop))
     final = set(given.final)
@@ -178,13 +197,13 @@ def _describe_effect(done: UndoOutcome, carried_out: Sequence[PathPlan]) -> str:
 
 
 async def build_undo_arguments(
-    session: Session, call: str | None, *, force: bool, skip_changed: bool, final: bool
+    session: UndoSession, call: str | None, *, force: bool, skip_changed: bool, final: bool
 ) -> dict[str, Any]:
     """The arguments of the call that undoes another, with the paths that it has to touch as things are now."""
     from handrail.undo import selection
 
     roots, stop = [str(root) for root in session.workspace], threading.Event()
-    plan = await session.runtime.undo.run(lambda keeper: selection.find_undo_plan(keeper, call, roots, stop=stop))
+    plan = await session.changes.engine.run(lambda keeper: selection.find_undo_plan(keeper, call, roots, stop=stop))
     chosen = choose_paths(plan, force=force, skip_changed=skip_changed, final=final)
     writes, deletes = split_judged_paths(chosen)
     told: dict[str, Any] = {"call": plan.call, "writes": writes, "deletes": deletes}

@@ -32,7 +32,7 @@ from handrail.sanitize.envelope import clean_text
 from handrail.version import __version__
 
 if TYPE_CHECKING:
-    from handrail.config.settings import NetworkSettings
+    from handrail.api.vision import NetworkAccess
 
 # Bytes of an answer: a model's fits into a tenth of it.
 MAX_ANSWER_BYTES = 8_000_000
@@ -66,7 +66,7 @@ class BackendServer:
         self,
         url: str,
         *,
-        network: NetworkSettings,
+        network: NetworkAccess,
         seconds: float,
         headers: Mapping[str, str] | None = None,
         hidden: Collection[str] = (),
@@ -146,7 +146,7 @@ class BackendServer:
         return answered
 
 
-def create_transport(url: str, *, network: NetworkSettings) -> httpx.AsyncBaseTransport:
+def create_transport(url: str, *, network: NetworkAccess) -> httpx.AsyncBaseTransport:
     """The way to a server for the client of a vendor, which is to follow no redirect: to where the configuration says it is, and nowhere else.
 
     Answers are read whole, and are as long as those of `BackendServer`.
@@ -204,7 +204,7 @@ def _check_value_count(url: str, data: bytes | bytearray) -> None:
         raise BackendUnavailable(f"{url} sends more than {MAX_VALUES:,} values in one answer")
 
 
-def _parse_server_url(url: str, network: NetworkSettings) -> urls.UrlView:
+def _parse_server_url(url: str, network: NetworkAccess) -> urls.UrlView:
     view = urls.evaluate_url(url, allow_private=network.allow_private)
     if not view.host:
         raise BackendUnavailable(f"{url!r} is no address of a server: {view.reasons[0].text}")

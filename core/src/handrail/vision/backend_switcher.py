@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from handrail.api.events import Event, EventBus, Finished
@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from handrail.api.call import Invocation
-    from handrail.pipeline.call_task import CallTask
     from handrail.vision.backend_chain import Vision
 
 
 class BackendSwitcher:
-    """How the calls of one session see. `now` is what a call that begins now is given."""
+    """How the calls of one session see. `now` is what a call that begins now is given; `running` gives the ids of calls under way."""
 
-    def __init__(self, vision: Vision, running: Mapping[str, CallTask], bus: EventBus) -> None:
+    def __init__(self, vision: Vision, running: Iterable[str], bus: EventBus) -> None:
         self.now = vision
         self._running = running
         self._bus = bus

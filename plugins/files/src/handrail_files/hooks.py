@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from handrail import hookimpl
 
 if TYPE_CHECKING:
-    from handrail import Service, Tool
-    from handrail.api.service import ServiceContext
+    from handrail import Service, ServiceContext, Tool
     from handrail_files.file_texts import FileTexts
     from handrail_files.known_versions import KnownVersions
 

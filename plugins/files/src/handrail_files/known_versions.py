@@ -7,8 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail import Downstream
-from handrail.api.service import ServiceContext
+from handrail import Downstream, ServiceContext
 from handrail.fs.safe_open import is_unchanged
 from handrail_files.file_content import compute_digest
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
     from google.genai import Client, errors, types
 
-    from handrail.config.settings import NetworkSettings
+    from handrail.api.vision import NetworkAccess
 
 # Refused for the moment only.
 RETRIED_STATUSES = [408, 429, 500, 502, 503, 504]
@@ -127,7 +127,7 @@ class GeminiComputerUse(VisionBackend):
             f" or name another variable by backends.{self.name}.key_variable, or a secret by its key"
         )
 
-    def _made(self, network: NetworkSettings) -> tuple[Client, httpx.AsyncClient]:
+    def _made(self, network: NetworkAccess) -> tuple[Client, httpx.AsyncClient]:
         """The client, and what it sends with: left to itself it would follow redirects, the key and the pictures with it."""
         import httpx
         from google.genai import Client, types
