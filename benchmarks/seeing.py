@@ -14,6 +14,7 @@ from benchmarks.reading import running, scaled_desktop, settled
 from benchmarks.report import Measurement, Row, duration
 from benchmarks.sessions import environment, require, succeed
 from handrail import Session
+from handrail.api.approval import yes
 
 LINES = 30
 
@@ -95,7 +96,7 @@ async def _editor() -> AsyncGenerator[Session, None]:
         notes.write_text("\n".join(f"{line} {random.getrandbits(200):x}" for line in range(LINES)))
         with running(("mousepad", str(notes)), variables):
             await settled(session)
-            session.confirmer = handrail.approval.approval.yes
+            session.confirmer = yes
             yield session
 
 

@@ -31,8 +31,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.policy.engine import PolicyEngine
-from handrail.policy.evaluation import evaluate_call
+from handrail.policy.engine import PolicyEngine, evaluate_call
 from handrail.policy.grant_store import GrantStore
 from handrail.policy.grants import Grant, build_grant_options
 from handrail.testing.session_fixtures import open_test_runtime

@@ -28,8 +28,7 @@ from handrail import (
 )
 from handrail.api.verdict import STRICTNESS, RegisteredEvaluator
 from handrail.config.rule_settings import RuleSettings
-from handrail.policy.engine import PolicyEngine
-from handrail.policy.evaluation import evaluate_call
+from handrail.policy.engine import PolicyEngine, evaluate_call
 from handrail.policy.grants import Grant
 from handrail.policy.rules import build_rule
 from handrail.testing import ScriptedConfirmer, open_test_session

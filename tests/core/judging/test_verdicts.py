@@ -28,8 +28,7 @@ from handrail import (
     tool,
 )
 from handrail.api.verdict import STRICTNESS, RegisteredEvaluator, strictest_decision
-from handrail.policy.engine import PolicyEngine
-from handrail.policy.evaluation import evaluate_call
+from handrail.policy.engine import PolicyEngine, evaluate_call
 from handrail.policy.rules import Rule
 from handrail.testing import Always
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from handrail.api.call import Invocation
 from handrail.api.verdict import EvaluationContext, Opinion, RegisteredEvaluator, Verdict
-from handrail.policy.engine import PolicyEngine, RuleMatch
-from handrail.policy.evaluation import collect_opinions, decide_verdict
+from handrail.policy.engine import PolicyEngine, RuleMatch, collect_opinions, decide_verdict
 
 
 @dataclass(frozen=True, slots=True)

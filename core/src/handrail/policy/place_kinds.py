@@ -4,11 +4,12 @@
 `workspace` and `secret`): without approval a call may do there what one kind opens and none closes. What a sandbox shows a command follows from
 the same table. Names are told apart by the tables of `sensitive_paths`; everything that asks what kind a place is, asks here.
 
-    from handrail.fs import paths, place_kinds
+    from handrail.fs import path_resolution
+    from handrail.policy import place_kinds
 
-    found = paths.resolve("/usr/share/doc/x", cwd=judging.cwd, home=judging.home)
-    kinds = place_kinds.kinds_of(found, judging)
-    place_kinds.is_free(kinds, "read")
+    found = path_resolution.resolve_path("/usr/share/doc/x", cwd=judging.cwd, home=judging.home)
+    kinds = place_kinds.classify_place(found, judging)
+    place_kinds.is_access_free(kinds, "read")
 
 What still differs between the shell and the file tools has its reasons beside the property test (`tests/end_to_end/test_places.py`).
 """

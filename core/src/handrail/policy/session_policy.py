@@ -14,8 +14,7 @@ from handrail.errors import HandrailError, NotFound
 from handrail.fs.path_resolution import find_link_target
 from handrail.fs.small_files import read_small_text
 from handrail.policy import path_rules
-from handrail.policy.engine import PolicyEngine
-from handrail.policy.evaluation import collect_opinions, decide_verdict
+from handrail.policy.engine import PolicyEngine, collect_opinions, decide_verdict
 from handrail.policy.grants import Grant
 from handrail.policy.rule_lint import LintContext, find_problems
 

@@ -11,8 +11,7 @@ from handrail.api.call import Invocation
 from handrail.api.verdict import EvaluationContext, RegisteredEvaluator, Verdict
 from handrail.errors import PluginError
 from handrail.fs.small_files import read_small_text
-from handrail.policy.engine import PolicyEngine
-from handrail.policy.evaluation import evaluate_call
+from handrail.policy.engine import PolicyEngine, evaluate_call
 from handrail.text import format_suggestion
 from handrail.tools.registry import OwnedTool
 
