@@ -58,6 +58,14 @@ class PolicyRuntime(LintContext, Protocol):
     ) -> tuple[tuple[Path, ...], tuple[Path, ...]]: ...
 
 
+class SecretFinder(Protocol):
+    """Lookup of secrets by name."""
+
+    async def find(self, name: str) -> str | None:
+        """Return the value of a secret, None for an unknown name."""
+        ...
+
+
 class PolicySession(Protocol):
     """A session, as far as its calls are judged by it."""
 
@@ -83,6 +91,8 @@ class PolicySession(Protocol):
     def intake(self) -> ProvenanceTracker: ...
     @property
     def changes(self) -> CallChanges: ...
+    @property
+    def secrets(self) -> SecretFinder: ...
     async def open_temporary(self) -> None: ...
     async def service(self, capability: str) -> Any: ...
 
