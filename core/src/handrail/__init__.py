@@ -1,6 +1,7 @@
-"""Hands for LLM agents, with a rail.
+"""Tools for LLM agents that act on a computer, with guardrails.
 
-The names here are what plugins and hosts may import. They are loaded on first use, so that importing `handrail` costs nothing.
+This module exports the public API for plugins and hosts. Names are loaded on first use, and importing `handrail` is
+therefore cheap.
 """
 
 from __future__ import annotations

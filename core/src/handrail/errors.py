@@ -1,11 +1,11 @@
-"""Errors, one tree for each reader.
+"""Exception hierarchy, with one branch for each audience.
 
     HandrailError                the user: one line and a hint, no traceback
-    ├── ConfigError              a file, key or flag that is wrong
+    ├── ConfigError              invalid configuration file, key or flag
     ├── PluginError              a plugin that cannot be loaded
     ├── DesktopError             a desktop that cannot be started or reached (in a call: desktop_unavailable)
     ├── BackendUnavailable       a vision backend that cannot work here (in a call: backend_unavailable)
-    └── ToolError                the model: becomes the result of its call, under `code` (tool_error where none is more exact)
+    └── ToolError                the model: becomes the result of its call, under `code` (default: tool_error)
         ├── InvalidArguments     invalid_arguments
         ├── UnknownTool          unknown_tool
         ├── ToolUnavailable      tool_unavailable: hidden, disabled, or not able to run here
@@ -13,22 +13,22 @@
         ├── LoopDetected         loop_detected: the same call again and again
         ├── Denied               denied_by_policy
         │   ├── DeniedByUser     denied_by_user
-        │   ├── NoConfirmer      no_confirmer: it needed a yes and nobody can give one
-        │   ├── NoSandbox        no_sandbox: it may run in a sandbox only, and there is none that works
-        │   └── NotUndoable      not_undoable: it may run only if it can be undone, and it could not be
-        ├── SandboxDenied        sandbox_denied: the command failed in the sandbox, which seems to have refused what it needs
+        │   ├── NoConfirmer      no_confirmer: approval is required, but there is no one to ask
+        │   ├── NoSandbox        no_sandbox: the call may run only in a sandbox, and no working sandbox is available
+        │   └── NotUndoable      not_undoable: the call may run only if it can be undone, and it could not be
+        ├── SandboxDenied        sandbox_denied: the command failed in the sandbox, which apparently blocked it
         ├── Stopped              cancelled
         │   ├── TimedOut         timeout
-        │   └── Failsafe         failsafe: a person stopped the desktop
+        │   └── Failsafe         failsafe: the user stopped the desktop
         ├── NotFound             not_found
         │   ├── StaleElement     stale_element
         │   └── AmbiguousElement ambiguous_element
         ├── OutOfRange           out_of_range: a point outside its image
-        ├── StaleObservation     stale_observation: the picture no longer shows the screen
-        ├── ResultWithheld       result_withheld: it ran, and an observer keeps its result back
+        ├── StaleObservation     stale_observation: the screenshot no longer matches the screen
+        ├── ResultWithheld       result_withheld: the call ran, but an observer withholds its result
         └── Downstream           downstream_error: the tool or what it calls failed
 
-Anything else that is raised is a bug: it is logged whole and masked for the model.
+Any other exception is a bug: it is logged in full and masked for the model.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from typing import Any, ClassVar
 
 
 class HandrailError(Exception):
-    """What went wrong, in one line; `hint` says how to cure it.
+    """Base class of Handrail errors: a one-line message and an optional `hint` with the remedy.
 
-    Raised inside a call it becomes the call's result under `code` and `status`. `details` is plain data (JSON types). `voice` is one
-    speakable sentence without paths or secrets.
+    Raised inside a call, it becomes the call's result under `code` and `status`. `details` is plain data (JSON types).
+    `voice` is one sentence suitable for speech, without paths or secrets.
     """
 
     code: ClassVar[str] = "downstream_error"
@@ -65,11 +65,11 @@ class HandrailError(Exception):
 
 
 class ConfigError(HandrailError):
-    """A configuration that cannot be used; nothing was changed.
+    """Invalid configuration; nothing was changed.
 
-    `key` is where in the configuration it stands, for whoever can tell which file that is from.
+    `key` is the location in the configuration, for callers that can map it to a file.
 
-    Cure: What it names (file, line, key) is to be mended; `handrail config` shows each value with its source.
+    Cure: Fix what the message names (file, line, key); `handrail config` shows each value with its source.
     """
 
     def __init__(self, message: str, *, key: tuple[int | str, ...] = (), **more: Any) -> None:
@@ -140,9 +140,9 @@ class ToolUnavailable(ToolError):
 
 
 class LimitReached(ToolError):
-    """What the session may use (`[limits]`) is used up; nothing was run.
+    """Session limit (`[limits]`) exhausted; nothing was run.
 
-    Cure: Begin a new session, or raise the limit.
+    Cure: Start a new session, or raise the limit.
     """
 
     code = "limit_reached"
@@ -158,9 +158,9 @@ class LoopDetected(ToolError):
 
 
 class Denied(ToolError):
-    """Policy refuses the call.
+    """Call denied by policy.
 
-    Cure: The message says which rule a person could write; `handrail policy explain` shows how the call is judged.
+    Cure: The message names the rule that would allow the call; `handrail policy explain` shows how the call is judged.
     """
 
     code = "denied_by_policy"
@@ -168,45 +168,47 @@ class Denied(ToolError):
 
 
 class DeniedByUser(Denied):
-    """A person was asked and said no.
+    """Call denied by the user when prompted.
 
-    Cure: Do it another way, or ask the person what they want.
+    Cure: Do it another way, or ask the user what they want.
     """
 
     code = "denied_by_user"
 
 
 class NoConfirmer(Denied):
-    """The call needs a yes, and nobody is there to give it.
+    """Call that requires approval when there is no one to ask.
 
-    Cure: Let somebody be asked (a terminal, an MCP client, `handrail approvals`), say `--yes`, or write a rule that allows it.
+    Cure: Provide someone to ask (a terminal, an MCP client, `handrail approvals`), pass `--yes`, or write a rule that
+    allows the call.
     """
 
     code = "no_confirmer"
 
 
 class NoSandbox(Denied):
-    """The call may only run in a sandbox, and there is none that works; nothing was run.
+    """Call that may run only in a sandbox when no working sandbox is available; nothing was run.
 
-    Cure: See `handrail doctor`, and get one: bubblewrap on Linux.
+    Cure: Run `handrail doctor`, and install a sandbox: bubblewrap on Linux.
     """
 
     code = "no_sandbox"
 
 
 class NotUndoable(Denied):
-    """The call may run without a question only where undo keeps what it changes, and that could not be kept; nothing was run.
+    """Call that may run without approval only if undo can save what it changes, and saving failed; nothing was run.
 
-    Cure: Let somebody be asked, make room (`[undo]`), or write a rule that allows it. The message says which bound was reached.
+    Cure: Provide someone to ask, free space (`[undo]`), or write a rule that allows the call. The message says which
+    limit was reached.
     """
 
     code = "not_undoable"
 
 
 class SandboxDenied(ToolError):
-    """The command ran in the sandbox and failed, on what that seems to have refused; `details["denied"]` says what.
+    """Command that failed in the sandbox, apparently because of blocked accesses; `details["denied"]` lists them.
 
-    Cure: Do it another way, or let a person confirm it for the host.
+    Cure: Do it another way, or let the user approve running it on the host.
     """
 
     code = "sandbox_denied"
@@ -237,18 +239,18 @@ class TimedOut(Stopped):
 
 
 class Failsafe(Stopped):
-    """A person stopped the desktop: no further input until they resume it.
+    """Desktop stopped by the user: no further input until they resume it.
 
-    Cure: The person resumes by `handrail resume`; nothing else does.
+    Cure: The user resumes it with `handrail resume`; there is no other way.
     """
 
     code = "failsafe"
 
 
 class PersonAtWork(Stopped):
-    """A person began to use mouse or keyboard while the call did: what was done stays, and the rest is not done.
+    """Call interrupted because the user began to use the mouse or keyboard; completed steps stay, the rest is skipped.
 
-    Cure: Wait until they have finished, look again, and go on from what is there.
+    Cure: Wait until they have finished, observe the screen again, and continue from there.
     """
 
     code = "person_at_work"
@@ -256,16 +258,16 @@ class PersonAtWork(Stopped):
 
 
 class NotFound(ToolError):
-    """What the call names does not exist.
+    """Reference to something that does not exist.
 
-    Cure: Look again at what there is, and name one of that.
+    Cure: List what exists, and choose from that.
     """
 
     code = "not_found"
 
 
 class StaleElement(NotFound):
-    """The element is no longer there; `details["candidates"]` may name what is.
+    """Element that no longer exists; `details["candidates"]` may list possible replacements.
 
     Cure: Observe the screen again and use the new id.
     """

@@ -9,5 +9,5 @@ MAX_PATTERN_CHARS = 1_000
 
 
 def is_glob_match(name: str, shape: str, *, if_long: bool = False) -> bool:
-    """Return True if the pattern fits the whole name; `if_long` for a pattern of more than 1,000 letters."""
+    """Return True if the pattern matches the entire name, or `if_long` if the pattern exceeds 1,000 characters."""
     return fnmatchcase(name, shape) if len(shape) <= MAX_PATTERN_CHARS else if_long

@@ -1,4 +1,4 @@
-"""What JSON, TOML and YAML bring, told apart so that the type checker knows what is in it."""
+"""Type guards for JSON, TOML and YAML data, for the type checker."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ MAX_TEXT_DEPTH = 60
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether it is what JSON calls an object."""
+    """Return True if the value is a JSON object (a dict)."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether it is a list, of whatever."""
+    """Return True if the value is a list, with elements of any type."""
     return isinstance(value, list)
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Whether it is a mapping of any kind, with any keys."""
+    """Return True if the value is a mapping of any kind, with any keys."""
     return isinstance(value, MAPPING_TYPES)
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:
-    """Return True if mappings and lists stand in one another more than `levels` deep. Takes no deeper stack for a deeper value."""
+    """Return True if mappings and lists are nested more than `levels` deep.
+
+    Iterative: stack use does not grow with the depth of the value.
+    """
     below = [value]
     for _ in range(levels + 1):
         below = [item for each in below for item in _iter_children(each)]
@@ -54,7 +57,7 @@ def count_values(value: object, most: int) -> int:
 
 
 def iter_integers(value: object) -> Iterator[int]:
-    """Yield the integers of mappings and lists that stand in one another."""
+    """Yield the integers in nested mappings and lists."""
     if isinstance(value, int):
         yield value
     for item in _iter_children(value):
@@ -68,12 +71,12 @@ def _iter_children(value: object) -> Iterable[object]:
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether it is a list or a tuple: a text is none."""
+    """Return True if the value is a list or tuple; strings do not count."""
     return isinstance(value, _SEQUENCE_TYPES)
 
 
 def iter_texts(value: Any, *, leave_out: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[str]:
-    """Every text in the value, in order; not the keys, and not what stands under a key of `leave_out`."""
+    """Yield every text in the value, in order; not keys, and not values under a key in `leave_out`."""
     if isinstance(value, str):
         yield value
     elif depth > MAX_TEXT_DEPTH:

@@ -12,7 +12,7 @@ _NO_VALUE = object()
 
 
 class Bag:
-    """Values under dotted paths: `bag.set("mail.folder", "inbox")`. Reading gives copies, so that nobody changes a value unseen."""
+    """Store of values under dotted paths: `bag.set("mail.folder", "inbox")`. Reads return copies."""
 
     __slots__ = ("_values",)
 
@@ -20,7 +20,7 @@ class Bag:
         self._values: dict[str, Any] = copy.deepcopy(dict(values)) if values else {}
 
     def get(self, path: str, default: Any = None) -> Any:
-        """A copy of the value at `path`, or `default`."""
+        """Return a copy of the value at `path`, or `default`."""
         node: Any = self._values
         for part in path.split("."):
             if not is_object(node) or part not in node:
@@ -40,7 +40,7 @@ class Bag:
         node[last] = copy.deepcopy(value)
 
     def has(self, path: str) -> bool:
-        """Whether there is a value at `path`, be it None."""
+        """Return True if there is a value at `path`, even if it is None."""
         return self.get(path, _NO_VALUE) is not _NO_VALUE
 
     def delete(self, path: str) -> None:
@@ -53,11 +53,11 @@ class Bag:
             node.pop(last, None)
 
     def all(self) -> dict[str, Any]:
-        """A copy of everything, as nested mappings."""
+        """Return a copy of all values, as nested mappings."""
         return copy.deepcopy(self._values)
 
     def keys(self) -> Iterator[str]:
-        """The dotted paths of all values that are not mappings themselves."""
+        """Yield the dotted paths of all values that are not mappings themselves."""
         return _iter_leaf_paths(self._values, "")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def handrail_session(tmp_path: Path) -> OpenSession:
-    """Opens sessions as `handrail.testing.open_test_session` does, all of one test in one folder of its own.
+    """Open sessions like `handrail.testing.open_test_session`; all sessions of a test share one private folder.
 
     `async with handrail_session(tools=[greet]) as session: …`
     """

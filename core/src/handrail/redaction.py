@@ -1,6 +1,7 @@
-"""Secrets, told by the name they stand under or by their form, and what records show instead.
+"""Detection of secrets by name or form, and their redaction in records.
 
-One place for the audit, reports, event lines, the log and the environment of commands. Hashes, ids and checksums are no secrets and stay.
+Used for the audit log, reports, event lines, the log, and the environment of commands. Hashes, ids and checksums are
+not secrets and stay.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ _PLAIN_WORD = re.compile(r"[a-z]+[.,:]?", re.IGNORECASE)
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a name says that what it names is a secret, by its words."""
+    """Return True if the words of a name indicate that its value is a secret."""
     return len(name) <= 256 and _is_secret_name_cached(name)
 
 
@@ -158,7 +159,7 @@ def is_credential(name: str, value: str) -> bool:
 
 
 def remove_credentials(environment: Mapping[str, str]) -> dict[str, str]:
-    """The host's environment as programs that we start may see it."""
+    """Return the host's environment without credentials, for programs that Handrail starts."""
     kept = {name: value for name, value in environment.items() if not is_credential(name, value)}
     if folders := kept.get("LD_LIBRARY_PATH"):
         # An empty item means the working directory, where anybody may have put a library.
@@ -167,7 +168,7 @@ def remove_credentials(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def redact_text(text: str) -> str:
-    """The text with secrets replaced by `[redacted]`; in linear time."""
+    """Return the text with secrets replaced by `[redacted]`, in linear time."""
     if _may_contain_secret(text):
         text = SECRET_VALUES.sub(_redact_value_match, text)
     if ":" in text or "=" in text or "--" in text:
@@ -182,7 +183,7 @@ def redact_text(text: str) -> str:
 
 
 def _may_contain_secret(text: str) -> bool:
-    """False where `SECRET_VALUES` finds nothing, as in most texts; told faster than by looking for them."""
+    """Return False if `SECRET_VALUES` finds nothing, as in most texts; faster than searching."""
     if any(sign in text for sign in _SECRET_SIGNS):
         return True
     long_words = " ".join([word for word in text.split() if len(word) >= _MIN_TOKEN_CHARS])
@@ -212,9 +213,10 @@ def _redact_named_match(match: re.Match[str]) -> str:
 
 
 def redact_value(value: Any, *, name: str = "", depth: int = MAX_REDACT_DEPTH, whole: bool = False) -> Any:
-    """Plain data with secrets taken out (by the name of their key or their form), long texts cut, pictures named by their size.
+    """Return plain data with secrets redacted (by key name or form) and long texts truncated.
 
-    What lies deeper than `depth` is left out. `whole`: nothing is cut.
+    Base64 pictures are replaced by their length.  Values nested deeper than `depth` are omitted. `whole`: do not
+    truncate.
     """
     if not depth:
         return "…"

@@ -1,4 +1,4 @@
-"""Words for people: the nearest known one, names that a person takes for one, and text in which nothing is hidden."""
+"""Text utilities: similar names, comparison of labels as people read them, and display without hidden characters."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ MAX_COMPARED_CHARS = 200
 
 
 def fold_text(text: str) -> str:
-    """What is the same for all that a person takes for one text: upper or lower case of any language, wide or narrow, pointed or not.
+    """Return the form shared by all texts that a reader takes for the same one.
 
-    The two letters i of Turkish become one, since which is the other's capital is told by the language alone.
+    Ignores case in any language, full or half width, and vowel points. The two Turkish letters i become one, since only
+    the language determines which is the other's capital.
     """
     if text.isascii() or len(text) > MAX_FOLDED_CHARS:
         return text.casefold()
@@ -41,18 +42,18 @@ def fold_text(text: str) -> str:
 
 
 def normalize_label(text: str) -> str:
-    """A label as it is said: folded, without the mark of its key, and without dots, colon or star at its end."""
+    """Return a label as spoken: folded, without its mnemonic mark and trailing dots, colon or asterisk."""
     return re.sub(MNEMONIC_MARKS, "", fold_text(text)).strip().rstrip(LABEL_END_CHARS)
 
 
 def is_label_match(name: str, text: str) -> bool:
-    """Whether a person who says this name may mean the label, also without the key that stands behind it in brackets."""
+    """Return True if the spoken name may refer to the label, ignoring a mnemonic in parentheses at the label's end."""
     said = normalize_label(name)
     return bool(said) and said in (normalize_label(text), re.sub(MNEMONIC_SUFFIX, "", normalize_label(text)))
 
 
 def is_right_to_left(texts: Iterable[str]) -> bool:
-    """Whether most letters that have a direction, as those of Latin and Arabic have, go from right to left."""
+    """Return True if most letters with a direction (such as Latin or Arabic ones) run from right to left."""
     ways = [unicodedata.bidirectional(letter) for text in texts if not text.isascii() for letter in text]
     back = sum(way in RTL_CLASSES for way in ways)
     return back > sum(letter.isalpha() for text in texts for letter in text) - back
@@ -70,7 +71,7 @@ def find_similar_texts(text: str, known: Iterable[str], *, most: int, least: flo
 
 
 def format_suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or what there is when nothing is near."""
+    """Return `; did you mean 'x'?`, or the list of known names if none is similar."""
     known = sorted(known)
     close = find_similar_texts(word, known, most=1)
     if close:
@@ -79,7 +80,7 @@ def format_suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def is_invisible(letter: str) -> bool:
-    """Whether a person would not see the letter, or see a plain space in its place, or it changes how the rest looks."""
+    """Return True if the character is invisible, looks like a plain space, or changes how other text is displayed."""
     category = unicodedata.category(letter)
     if category in INVISIBLE_CATEGORIES or letter in BLANK_CHARS:
         return True
@@ -87,7 +88,7 @@ def is_invisible(letter: str) -> bool:
 
 
 def make_visible(text: str) -> str:
-    """The text with everything that a person would not see, or that changes how the rest looks, written out; line ends stay."""
+    """Return the text with all characters escaped for which `is_invisible` is True, except newlines."""
     return "".join(
         letter
         if letter == "\n" or (letter.isascii() and letter.isprintable()) or not is_invisible(letter)

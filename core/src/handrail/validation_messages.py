@@ -1,4 +1,4 @@
-"""What is wrong with values that a model did not take, in words for people."""
+"""Messages for people about values that a pydantic model rejected."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ SECRET_PATTERN_START = "^secret:"
 
 
 def select_error(exc: ValidationError) -> ErrorDetails:
-    """The mistake to tell of: a key that is misspelt is the cause where another is then missing."""
+    """Return the error to report: a misspelled key takes precedence, since it may be why another key is missing."""
     errors = exc.errors(include_url=False)
     return next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
 
 
 def describe_error(error: ErrorDetails, model: type[BaseModel], *, table: str = "") -> str:
-    """`tools.profile is 3; it should be …`: key, value and what is accepted. `table` is the name of what the model is for."""
+    """Return `tools.profile is 3; it should be …`: key, value and what is accepted.
+
+    `table` is the name of the model's table.
+    """
     path: KeyPath = error["loc"]
     match error["type"]:
         case "extra_forbidden":
@@ -43,17 +46,17 @@ def describe_error(error: ErrorDetails, model: type[BaseModel], *, table: str = 
 
 
 def describe_unknown_key(path: KeyPath, model: type[BaseModel], *, table: str = "") -> str:
-    """`unknown key 'tools.profil'; did you mean 'profile'?`"""
+    """Return `unknown key 'tools.profil'; did you mean 'profile'?`."""
     return f"unknown key {format_key_path(path, table)!r}{suggest_key(path, model)}"
 
 
 def suggest_key(path: KeyPath, model: type[BaseModel]) -> str:
-    """`; did you mean 'profile'?`, or which keys there are."""
+    """Return `; did you mean 'profile'?`, or the list of keys."""
     return format_suggestion(str(path[-1]), list_keys(model, path[:-1]))
 
 
 def describe_accepted(error: ErrorDetails) -> str:
-    """What would be taken in the place of a value."""
+    """Return what would be accepted in place of a value."""
     match error["type"]:
         case "tuple_type":
             return 'it should be a list, as in ["one", "two"]'
@@ -65,12 +68,12 @@ def describe_accepted(error: ErrorDetails) -> str:
 
 
 def format_key_path(path: KeyPath, table: str = "") -> str:
-    """`policy.rules[1].tool`."""
+    """Return a key path as text: `policy.rules[1].tool`."""
     return (table + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)).lstrip(".")
 
 
 def list_keys(model: type[BaseModel], path: KeyPath) -> list[str]:
-    """The keys that may stand at a path; none where a model does not say."""
+    """Return the keys allowed at a path; empty if the model does not define them."""
     found: Any = model
     named = False
     for part in path:
@@ -85,7 +88,7 @@ def list_keys(model: type[BaseModel], path: KeyPath) -> list[str]:
 
 
 def _iter_types(annotation: Any) -> Iterable[type]:
-    """The types in an annotation, also those in a list or a union in it."""
+    """Yield the types in an annotation, including those inside lists and unions."""
     if isinstance(annotation, type):
         yield annotation
     for inner in get_args(annotation):

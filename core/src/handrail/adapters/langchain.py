@@ -14,7 +14,7 @@ from handrail.tools.declarations import declare
 
 
 async def tools(session: Session, *, model: str | None = None) -> list[BaseTool]:
-    """What the session shows in the step that begins, as the named model understands it."""
+    """Begin a model step and return the session's visible tools, as declared for the named model."""
     declared = [declare(tool, dialect="mcp", family=family_of(model)) for tool in await session.tools()]
     return [
         SessionTool(

@@ -18,9 +18,9 @@ ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())
 
 
 class HandrailToolset(AbstractToolset[Any]):
-    """What the session shows, asked anew at each step of the agent and told as the step's model understands it.
+    """Toolset with the session's visible tools, refreshed at each step of the agent and declared for the step's model.
 
-    Whatever becomes of a call is data for the model: nothing is raised. A run of the agent is a turn of the session.
+    Call failures are returned to the model as data: nothing is raised. A run of the agent is a turn of the session.
     """
 
     def __init__(self, session: Session) -> None:
@@ -35,7 +35,7 @@ class HandrailToolset(AbstractToolset[Any]):
         return self
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The tools of the step that begins."""
+        """Begin a model step and return its tools."""
         family = family_of(ctx.model.model_name)
         return {tool.name: self._tool(tool, family) for tool in await self._session.tools()}
 
@@ -52,7 +52,7 @@ class HandrailToolset(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """The result as text, with its pictures and other media beside it."""
+        """Call the tool and return its result as text, with pictures and other media next to it."""
         result = await self._session.call(name, tool_args, call_id=ctx.tool_call_id)
         said = await build_model_output(result, self._session.artifacts)
         media = [BinaryContent(shown.data, media_type=shown.mime_type) for shown in said.media]

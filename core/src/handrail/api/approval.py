@@ -1,4 +1,4 @@
-"""Who says yes: questions, answers, and the confirmers that are asked when a verdict is confirm."""
+"""Approval requests, answers, and the confirmers consulted when a verdict is confirm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.errors import DeniedByUser
 
 
 class Choice(StrEnum):
-    """What a person makes of a question: yes for this once, for the session or for always, other arguments, or no."""
+    """Answer to an approval request: allow once, for the session or always, allow with edited arguments, or deny."""
 
     ONCE = "once"
     SESSION = "session"
@@ -27,10 +27,11 @@ LASTING_CHOICES = frozenset({Choice.SESSION, Choice.ALWAYS})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's answer.
+    """Answer of the user to an approval request.
 
-    `grant`: which of the question's grants a lasting yes means; None for the narrowest. `args`: with edit, all arguments as they shall be.
-    `feedback`: with deny, what the model is told. `by`: where the person is, when it is not where they were asked.
+    `grant`: the offered grant that a lasting approval applies to; None for the narrowest. `args`: with edit, the
+    complete new arguments. `feedback`: with deny, the message for the model. `by`: where the user answered, if not
+    where they were asked.
     """
 
     choice: Choice
@@ -54,11 +55,12 @@ class ApprovalStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """The question. It is about exactly the call with this `call_id` and `call_hash`, and an answer is used once.
+    """Approval request for exactly the call with this `call_id` and `call_hash`; an answer is used once.
 
-    `id` names it in its session. `grants` is what a lasting yes may be narrowed to, narrowest first; empty when nothing may be remembered.
-    `note` says why it is asked again. A question with a `phrase` is about a catastrophe: only a person at a terminal may answer it, by
-    typing the phrase. `expires`: seconds until it is a no. `among` holds all questions of the session that wait.
+    `id` identifies it within its session. `grants` are the scopes offered for a lasting approval, narrowest first;
+    empty if nothing may be remembered. `note` says why the user is asked again. A request with a `phrase` concerns a
+    catastrophic call: only a user at a terminal may answer it, by typing the phrase. `expires`: seconds until it counts
+    as denied. `among` holds all pending questions of the session.
     """
 
     id: str
@@ -77,13 +79,17 @@ class Approval:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """What may be answered."""
+        """Permitted answers."""
         if self.phrase:
             return (Choice.ONCE, Choice.DENY)
         return tuple(choice for choice in Choice if choice not in LASTING_CHOICES or self.grants)
 
     def misfit(self, answer: Answer) -> str | None:
-        """Why this is no answer to the question; None when it is one. A lasting yes where nothing is remembered is one for this once."""
+        """Return why the answer does not fit the request, or None if it is valid.
+
+        If nothing may be remembered, a lasting approval is valid, too, and applies once; for a catastrophic call it is
+        rejected.
+        """
         if answer.choice not in LASTING_CHOICES and answer.choice not in self.choices:
             return f"this question is not answered with {answer.choice!s}"
         if self.phrase and answer.choice in LASTING_CHOICES:
@@ -118,29 +124,30 @@ class ApprovalQueue(Protocol):
 
 
 class Confirmer(Protocol):
-    """Asks somebody. Whatever it raises counts as no: `DeniedByUser` with its own words, `NoConfirmer` where nobody answered.
+    """Callable that asks the user to approve a call.
 
-    It is cancelled when the question needs no answer any more. A confirmer whose attribute `at_terminal` is True is a person at a terminal of
-    this program, the only one who is asked about what is catastrophic.
+    Any exception counts as a denial: `DeniedByUser` with its own message, `NoConfirmer` if nobody answered. The task is
+    cancelled when the request no longer needs an answer. A confirmer whose attribute `at_terminal` is True represents a
+    user at a terminal of this program; only such a confirmer is asked about catastrophic calls.
     """
 
     async def __call__(self, approval: Approval) -> Answer:
-        """What the person says."""
+        """Return the user's answer."""
         ...
 
 
 async def yes(approval: Approval) -> Answer:
-    """Says yes to every ordinary question (`--yes`). It is never asked about a catastrophic call."""
+    """Approve every ordinary request (`--yes`); it is never asked about a catastrophic call."""
     return Answer(Choice.ONCE)
 
 
 async def no(approval: Approval) -> Answer:
-    """Says no to everything (`--deny`)."""
+    """Deny every request (`--deny`)."""
     raise DeniedByUser("a person started this with --deny: everything that needs a yes is denied")
 
 
 def callback(ask: Callable[[Approval], Awaitable[bool]]) -> Confirmer:
-    """A confirmer from an async function that answers True or False."""
+    """Return a confirmer that wraps an async function returning True or False."""
 
     async def confirm(approval: Approval) -> Answer:
         return Answer(Choice.ONCE if await ask(approval) else Choice.DENY)

@@ -31,10 +31,11 @@ CANONICAL_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensu
 
 @dataclass(frozen=True, init=False)
 class ToolCall:
-    """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
+    """Call requested by a host. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
 
-    `wait_for_previous`: it starts when all calls that came before it have ended. `ask`: why a person is asked first, whatever policy says.
-    `by_hand`: a person makes it through the host, so that it may be of a tool that no agent calls; it is judged all the same.
+    `wait_for_previous`: start only after all earlier calls have ended. `ask`: the reason to prompt the user first,
+    regardless of policy. `by_hand`: the user makes the call through the host, which permits tools that agents may not
+    call; it is judged all the same.
     """
 
     name: str
@@ -69,18 +70,18 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class GrantOption:
-    """What a yes may be good for beyond this call. `label` is for a person; the other fields are what a later call must match, all of them.
+    """Scope of an approval beyond this call. `label` is for the user; a later call must match all other fields.
 
-    `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
-    starts with one of them or is harmless, has no option that is not known, and touches nothing that is not among `touches`, nor anything
-    that is not known. `changing`: those of them that change something; a command that does starts with one of these.
-    `folders`: real directories, and the `.git` of their repositories; every such command runs in these.
-    `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
-    `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
-    later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
-    a link may lead elsewhere later, and a variable say something else. None but `tool`: every call of it.
-    `confined`: it holds in the sandbox alone, where commands that lack nothing but the network can then reach `hosts`; what else a command
-    needs is not granted.
+    `tool`: its name; `*` with a `server` covers every tool of that server. `commands`: prefixes of simple commands, as
+    words; every command in the call starts with one of them or is harmless, has no unknown option, and accesses only
+    what is in `touches`, nothing unknown. `changing`: the prefixes among them for commands that change something; a
+    command that does must start with one of these. `folders`: real directories, and the `.git` of their repositories;
+    every such command runs in these. `paths`: real files, or folders with all their contents. `hosts`: `name` or
+    `name:port`. `server`: the MCP server that runs the tool, and `declared` what it declared about its tools at the
+    time (`Remote.declared`): later changes are not covered by the approval. `call_hash`: exactly this call, as long as
+    it accesses no more than `touches`: a link may point elsewhere later, and a variable may have another value. Only
+    `tool` set: every call of it. `confined`: valid only in the sandbox, where commands that lack nothing but the
+    network can then reach `hosts`; anything else a command needs is not granted.
     """
 
     label: str
@@ -166,16 +167,17 @@ Confirmation = (
 
 
 def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
-    """The confirmation as plain data for a host."""
+    """Return the confirmation as plain data for a host."""
     return asdict(confirmation)
 
 
 @dataclass(frozen=True, init=False)
 class Invocation:
-    """A tool with validated parameters. Changed arguments make a new one; this one never changes.
+    """Tool with validated parameters. Immutable: changed arguments require a new invocation.
 
-    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one. `before` is the one that was changed into
-    this one, and `changed_by` who did: "a person", or "observer NAME". `seen` is what observers made of it.
+    `args` are the raw arguments as the host gave them, `parent` the invocation that contains this one. `before` is the
+    invocation that was changed into this one, and `changed_by` who changed it: "a person", or "observer NAME". `seen`
+    holds the opinions of observers.
     """
 
     tool: Tool
@@ -204,27 +206,30 @@ class Invocation:
             self.__dict__.update(changed_by=changed_by, seen=seen)
 
     def edited(self, args: Mapping[str, Any], *, by: str) -> Invocation:
-        """The same call with other arguments, changed `by` somebody; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""
+        """Return the same call with other arguments, changed `by` someone, not yet judged.
+
+        Raises `InvalidArguments` if the arguments do not fit.
+        """
         params = self.tool.validate(args)
         return Invocation(self.tool, args, params, self.call_id, self.parent, self, by, self.seen)
 
     def observed(self, seen: ObserverOpinions | None) -> Invocation:
-        """The same call with what observers made of it."""
+        """Return the same call with the observers' opinions."""
         return Invocation(
             self.tool, self.args, self.params, self.call_id, self.parent, self.before, self.changed_by, seen
         )
 
     def earlier_forms(self) -> Sequence[Invocation]:
-        """What it was before somebody changed it, oldest first; empty when nobody did."""
+        """Return the forms of the call before each change, oldest first; empty if it was never changed."""
         return () if self.before is None else (*self.before.earlier_forms(), self.before)
 
     def changes(self) -> Sequence[str]:
-        """Who changed it, in order."""
+        """Return who changed the call, in order."""
         return () if self.before is None else (*self.before.changes(), self.changed_by)
 
     @cached_property
     def call_hash(self) -> str:
-        """sha256 (hex) of the canonical `{tool, raw args}`: equal for equal calls, whatever the order of keys."""
+        """SHA-256 (hex) of the canonical `{tool, raw args}`: equal for equal calls, regardless of key order."""
         return compute_call_hash(self.tool.name, self.args)
 
     @cached_property
@@ -240,22 +245,25 @@ class Invocation:
 
     @property
     def depth(self) -> int:
-        """How many calls it is nested in."""
+        """Number of calls that enclose this one."""
         return 0 if self.parent is None else self.parent.depth + 1
 
     def argument(self, effect: Effect) -> Any:
-        """The value of the parameter that the effect names; None when it names none or the call left it out."""
+        """Return the value of the parameter that the effect names; None if it names none or the call omitted it."""
         return getattr(self.params, self.tool.fields[effect.arg]) if effect.arg else None
 
     def describe(self) -> str:
-        """What it will do, for a person, on one line."""
+        """Return a one-line description, for the user, of what the call will do."""
         if self.tool.describe is not None:
             return _to_single_line(self.tool.describe(self.params))
         given = format_arguments(self.args)
         return f"{self.tool.title}: {given}" if given else self.tool.title
 
     def locations(self) -> Sequence[Location]:
-        """The files and folders it touches, each once, as the arguments name them. Patterns that stand for several are left out."""
+        """Return the files and folders the call accesses, without duplicates, as the arguments name them.
+
+        Glob patterns that may match several files are left out.
+        """
         if self.tool.locations is not None:
             return self.tool.locations(self.params)
         named = (e for e in self.tool.effects if e.what in PATH_KINDS and isinstance(e, Read | Write | Delete | Run))
@@ -264,7 +272,10 @@ class Invocation:
         return tuple(map(Location, dict.fromkeys(plain)))
 
     def confirmation(self, verdict: Verdict) -> Confirmation:
-        """What a person is shown before saying yes: pure data. The verdict's parts say which real files and hosts it is about."""
+        """Return what the user sees before approving the call, as pure data.
+
+        The verdict's parts list the real files and hosts involved.
+        """
         if self.tool.confirmation is not None:
             return self.tool.confirmation(self.params, verdict)
         title = self.describe()
@@ -290,7 +301,7 @@ class Invocation:
 
 
 def compute_call_hash(name: str, args: Any) -> str:
-    """The `call_hash` of a call that need not be bound."""
+    """Return the `call_hash` of a call that need not be bound."""
     canonical = CANONICAL_ENCODER.encode({"tool": name, "args": args})
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -305,7 +316,7 @@ def _to_single_line(text: str) -> str:
 
 
 def list_argument_paths(value: Any) -> tuple[str, ...]:
-    """The paths in an argument, which is one, several, or was left out."""
+    """Return the paths in an argument, which may be one, several or None."""
     if value is None:
         return ()
     if isinstance(value, str | PurePath):

@@ -1,7 +1,7 @@
-"""How models name places in a picture, and the only way from their numbers to its pixels.
+"""Coordinate dialects of vision models, and the only conversion from their numbers to pixels.
 
-A backend sends a picture of some size (`Size`), asks, and gets numbers in its model's dialect. `Dialect.point` and `Dialect.box` turn them
-into pixels of the picture that was sent; `Transform` goes on from there to the screen.
+A backend sends a picture of some size (`Size`), asks, and gets numbers in its model's dialect. `Dialect.point` and
+`Dialect.box` convert them to pixels of the picture that was sent; `Transform` maps those to the screen.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way of counting: `extent` gives the numbers that stand for the right and the bottom edge of a picture of that size.
+    """Coordinate system of a model: `extent` returns the coordinates of the right and bottom edges of a picture.
 
-    `top` is the largest number that the model may say; None where the edge itself is.
+    `top` is the largest number the model may return; None if it may return the edge itself.
     """
 
     name: str
@@ -38,12 +38,15 @@ class Dialect:
     top: float | None = None
 
     def point(self, x: float, y: float, sent: Size) -> tuple[int, int]:
-        """The pixel of the picture that was sent. The far edge counts as its last pixel; `OutOfRange` for what lies beyond or is no number."""
+        """Return the pixel of the sent picture; the far edge counts as its last pixel.
+
+        Raises `OutOfRange` for coordinates beyond that or invalid numbers.
+        """
         wide, high = self.extent(sent)
         return self._pixel(x, wide, sent.width), self._pixel(y, high, sent.height)
 
     def box(self, x1: float, y1: float, x2: float, y2: float, sent: Size) -> Rect:
-        """The rectangle of the picture that was sent, at least one pixel wide and high; corners may come in any order."""
+        """Return the rectangle in the sent picture, at least one pixel wide and high; corners may come in any order."""
         wide, high = self.extent(sent)
         left, right = sorted((self._edge(x1, wide, sent.width), self._edge(x2, wide, sent.width)))
         upper, lower = sorted((self._edge(y1, high, sent.height), self._edge(y2, high, sent.height)))
@@ -51,7 +54,7 @@ class Dialect:
         return Rect(x, y, max(1, math.ceil(right) - x), max(1, math.ceil(lower) - y))
 
     def say(self, x: float, y: float, sent: Size) -> tuple[float, float]:
-        """The middle of a pixel of the picture in the model's numbers."""
+        """Return the center of a pixel of the picture in the model's coordinates."""
         wide, high = self.extent(sent)
         return (x + 0.5) * wide / sent.width, (y + 0.5) * high / sent.height
 
@@ -83,7 +86,7 @@ TO_1000: Final = Dialect("0 to 1000", _thousand_extent)
 def build_smart_dialect(
     *, factor: int = 28, min_pixels: int = 100 * 28 * 28, max_pixels: int = 16384 * 28 * 28
 ) -> Dialect:
-    """The dialect of models of the Qwen-VL family, which count in the pixels of the picture as they resize it for themselves."""
+    """Build the dialect of Qwen-VL models, which count in pixels of the picture as they resize it."""
 
     def extent(size: Size) -> tuple[float, float]:
         seen = compute_smart_size(size, factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
@@ -95,9 +98,10 @@ def build_smart_dialect(
 def compute_smart_size(
     size: Size, *, factor: int = 28, min_pixels: int = 100 * 28 * 28, max_pixels: int = 16384 * 28 * 28
 ) -> Size:
-    """The size to which such a model resizes a picture: sides in multiples of `factor`, the area between the two limits, the shape kept.
+    """Return the size to which a Qwen-VL model resizes a picture.
 
-    Source: `smart_resize` of qwen-vl-utils. Raises `OutOfRange` for a picture more than 200 times as long as wide.
+    The sides are multiples of `factor`, the area lies between the two limits, and the aspect ratio is kept. Source:
+    `smart_resize` of qwen-vl-utils. Raises `OutOfRange` if one side is more than 200 times the other.
     """
     short, long = sorted((size.width, size.height))
     if short <= 0 or long / short > MAX_ASPECT_RATIO:
@@ -113,7 +117,10 @@ def compute_smart_size(
 
 
 def fit_size(size: Size, *, longest: int | None = None, pixels: int | None = None) -> Size:
-    """The size of a picture for a model that takes at most so many pixels on its longer side, or in all. Never enlarged, the shape kept."""
+    """Return the picture size for a model with a limit on the longer side or on the total, both in pixels.
+
+    The picture is never enlarged, and its aspect ratio is kept.
+    """
     scale = 1.0
     if longest is not None:
         scale = min(scale, longest / max(size.width, size.height))

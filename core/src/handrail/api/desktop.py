@@ -1,7 +1,7 @@
-"""A desktop as a value, and what its services can do.
+"""Desktop values, and the interfaces of desktop services.
 
-Everything that belongs to one desktop is reached through such a value, so that two sessions in one process can work two desktops and
-`os.environ` is never changed.
+Everything that is specific to a desktop is reached through such a value. Two sessions in one process can therefore use
+two desktops, and `os.environ` is never changed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SCREEN_VARIABLES = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """One screen with its buses.
+    """Screen with its buses.
 
-    `name` is "current" for the person's own, else the name it was started under. `environment` holds what a program needs to appear on
-    it (DISPLAY, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR …), to be laid over the session's own environment. `private` says that nobody's
-    own screen is touched. `temporary`: it ends with this process.
+    `name` is "current" for the user's own desktop, else the name it was started under. `environment` holds the
+    variables a program needs to appear on it (DISPLAY, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR …), to be merged over
+    the session's own environment. `private`: it is not the screen of any user. `temporary`: it ends with this process.
     """
 
     name: str
@@ -42,17 +42,17 @@ class Desktop:
 
     @property
     def key(self) -> str:
-        """What its lease is held under, the same in every process: the display, else the name."""
+        """Key of its lease, the same in every process: the display, else the name."""
         return (self.display or self.name).replace("/", "_").replace(":", "x")
 
     @property
     def switch(self) -> str:
-        """The name of its stop switch. One that nobody started by name has one of its own, as there may be several of them."""
+        """Name of its stop switch; temporary desktops have separate switches, as there may be several of them."""
         return f"private.{self.key}" if self.temporary else self.name
 
 
 def remove_screen_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what leads a program to a screen."""
+    """Return the environment without the variables that connect a program to a screen."""
     return {name: value for name, value in environment.items() if name not in SCREEN_VARIABLES}
 
 
@@ -61,15 +61,18 @@ class Desktops(Protocol):
     """The capability `desktops` (scope process): finds and starts desktops."""
 
     async def current(self) -> Desktop:
-        """The person's own desktop; its `display` is None where there is no screen."""
+        """Return the user's own desktop; its `display` is None if there is no screen."""
         ...
 
     async def start(self, name: str, *, width: int = 1280, height: int = 800) -> Desktop:
-        """A new private desktop that ends when this process does; `DesktopError` says what is missing."""
+        """Start a private desktop that ends with this process. Raises `DesktopError`, which says what is missing."""
         ...
 
     async def attach(self, name: str) -> Desktop:
-        """A desktop that `handrail desktop start` left running; `DesktopError` names those that are."""
+        """Return a desktop that `handrail desktop start` left running.
+
+        Raises `DesktopError`, which lists the running ones.
+        """
         ...
 
 
@@ -78,21 +81,24 @@ class Screen(Protocol):
     """The capability `screen` (scope desktop): pictures and windows."""
 
     async def monitors(self) -> list[Rect]:
-        """Every monitor's rectangle in screen pixels, the main one first."""
+        """Return the rectangle of every monitor in screen pixels, the primary one first."""
         ...
 
     async def capture(self, area: Rect | None = None) -> Frame:
-        """A picture of `area`, or of the whole desktop."""
+        """Capture `area`, or the entire desktop."""
         ...
 
     async def windows(self) -> list[Window]:
-        """The top-level windows that a person would see in a task list, topmost first."""
+        """Return the top-level windows that a task list would show, topmost first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What an accessibility tree showed. `window` and `focused` are the title of the window read and the element with the focus in it."""
+    """Contents of an accessibility tree.
+
+    `window` is the title of the window read, `focused` its element with the focus.
+    """
 
     elements: tuple[Element, ...]
     window: str | None = None
@@ -103,7 +109,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What is enough to tell whether a window has changed: a short hash of its visible tree, and the element with the focus."""
+    """Short summary to detect window changes: a hash of the visible tree, and the element with the focus."""
 
     fingerprint: str
     focused: Element | None = None
@@ -123,24 +129,25 @@ class Accessibility(Protocol):
         budget: int = 500,
         deadline: float = 3.0,
     ) -> Tree:
-        """What the window (part of its title, or its `Window.id`; default: the active one) shows now, in reading order, not yet numbered.
+        """Return the current contents of a window in reading order, with elements not yet numbered.
 
-        Interactive and named elements only, unless `full`. `query` keeps those whose text, role or value contains it. At most `budget`
-        elements in `deadline` seconds, longer on a busy machine; what was left out is said by `truncated`. `NotFound` names the windows when
-        none fits.
+        `window` is a part of its title, or its `Window.id`; default: the active one. Returns only interactive and named
+        elements, unless `full`. `query` keeps those whose text, role or value contains it. At most `budget` elements
+        are read within `deadline` seconds (longer on a busy machine); `truncated` reports omissions. Raises `NotFound`,
+        which lists the windows, if none matches.
         """
         ...
 
     async def focused(self) -> Element | None:
-        """The element that has the keyboard focus, or None."""
+        """Return the element that has the keyboard focus, or None."""
         ...
 
     async def refresh(self, element: Element) -> Element | None:
-        """The same element as it is now, with its states, value and rectangle; None when it is gone."""
+        """Return the element with its current states, value and rectangle, or None if it is gone."""
         ...
 
     async def read_text(self, element: Element) -> str | None:
-        """The whole text of a text element, None when it keeps none."""
+        """Return the full text of a text element, or None if it has no text."""
         ...
 
     async def insert_text(self, element: Element, text: str) -> bool:
@@ -148,7 +155,7 @@ class Accessibility(Protocol):
         ...
 
     async def glance(self) -> Glance:
-        """The active window in short, to compare with a later glance."""
+        """Return a summary of the active window, for comparison with a later glance."""
         ...
 
 
@@ -160,5 +167,5 @@ class FocusService(Protocol):
     """
 
     async def focus(self, invocation: Invocation) -> KeyboardTarget | None:
-        """The terminal that its keys would go to; None when they go to no terminal. Changes nothing."""
+        """Return the terminal that the call's keystrokes would go to, or None if they go elsewhere. Changes nothing."""
         ...

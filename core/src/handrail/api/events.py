@@ -1,4 +1,4 @@
-"""What happens in a session, as values on one bus. UIs, MCP progress and JSON lines read it; nothing waits for them."""
+"""Session events, as values on one bus for UIs, MCP progress and JSON lines; nothing waits for the subscribers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Judged(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked(Event):
-    """A person is asked the question `approval`."""
+    """Approval request `approval` presented to the user."""
 
     tool: str
     confirmation: Any
@@ -59,8 +59,10 @@ class ApprovalAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswered(Event):
-    """The question `approval` is closed: `answer` is what a person chose (once, session, always, edit, deny), or, where nobody did, the decision
-    (allow, deny). `by` says where the person is, when it is not where the session asks.
+    """Answer to the approval request `approval`, which is now closed.
+
+    `answer` is the user's choice (once, session, always, edit, deny) or, without one, the decision (allow, deny). `by`
+    says where the user answered, if not where the session asks.
     """
 
     tool: str
@@ -71,7 +73,7 @@ class ApprovalAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class InquiryAsked(Event):
-    """A person is asked the questions of a call, in words (`inquiries`)."""
+    """Free-form questions of a call (`ask_user`) presented to the user."""
 
     questions: tuple[Any, ...]
     inquiry: str
@@ -79,8 +81,10 @@ class InquiryAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class InquiryAnswered(Event):
-    """The questions are closed; `answered` says whether a person has answered them, `by` where the person is, when it is not where the session
-    asks. The answers are in the call's result.
+    """Close of a call's questions to the user.
+
+    `answered` is True if the user has answered them; `by` says where, if not where the session asks. The answers are in
+    the call's result.
     """
 
     answered: bool
@@ -112,7 +116,7 @@ class Output(Event):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Event):
-    """How far a running call is: `fraction` from 0 to 1 when known."""
+    """Progress of a running call: `fraction` from 0 to 1 if known."""
 
     fraction: float | None
     message: str
@@ -120,7 +124,7 @@ class Progress(Event):
 
 @dataclass(frozen=True, slots=True)
 class Finished(Event):
-    """A call ended, in whatever way."""
+    """End of a call, regardless of how it ended."""
 
     tool: str
     status: str
@@ -183,13 +187,13 @@ class SessionEnded(Event):
 
 
 def wire_name(event: type[Event]) -> str:
-    """What an event is called in JSON: `approval_asked`."""
+    """Return the name of an event in JSON, such as `approval_asked`."""
     name = event.__name__
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
 def event_wire(event: Event) -> dict[str, Any]:
-    """An event as JSON types, with secrets taken out: `{"event": "finished", "call_id": …}`."""
+    """Return an event as JSON types, with secrets redacted: `{"event": "finished", "call_id": …}`."""
     return {"event": wire_name(type(event)), **_to_json_types(event)}
 
 

@@ -18,7 +18,10 @@ DEFAULT_FAMILY = "default"
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily:
-    """Models that are told the same. What a tool does not say to a family it says as to the family that this is `within`."""
+    """Family of models that receive the same declarations.
+
+    Where a tool has no variation for the family, that of the family `within` applies.
+    """
 
     name: str
     pattern: str
@@ -37,9 +40,11 @@ FAMILIES_BY_NAME: Mapping[str, ModelFamily] = {family.name: family for family in
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """What a tool tells one family otherwise: data alone, since what the tool does and accepts stays the same.
+    """Variation of a tool's declaration for one model family.
 
-    `parameters`, by name: keywords that are laid over the parameter's schema, or None for an optional one that is not told.
+    It consists of data only, since the tool's behavior and the arguments it accepts stay the same.
+
+    `parameters`, by name: keywords merged into the parameter's schema, or None to omit an optional parameter.
     """
 
     description: str | None = None
@@ -47,7 +52,7 @@ class Variation:
 
 
 def family_of(model: str | None) -> str:
-    """The name of the family that a model is of; "default" for one that nobody knows. A family's own name is of that family."""
+    """Return the family of a model, given its name or the family's own; "default" for an unknown model."""
     name = (model or "").strip().lower()
     found = (family.name for family in MODEL_FAMILIES if family.name == name or _is_family_name(family, name))
     return next(found, DEFAULT_FAMILY)
@@ -58,7 +63,7 @@ def _is_family_name(family: ModelFamily, name: str) -> bool:
 
 
 def find_variation(tool: Tool, family: str) -> Variation:
-    """What the tool tells the family otherwise; an empty one when nothing."""
+    """Return the tool's variation for the family; an empty one if there is none."""
     return next((tool.families[name] for name in _iter_lineage(family) if name in tool.families), Variation())
 
 
@@ -70,12 +75,12 @@ def _iter_lineage(family: str) -> Iterator[str]:
 
 
 def description_for(tool: Tool, family: str = DEFAULT_FAMILY) -> str:
-    """The tool's description as the family is told it."""
+    """Return the tool's description for the family."""
     return find_variation(tool, family).description or tool.description
 
 
 def schema_for(tool: Tool, family: str = DEFAULT_FAMILY) -> dict[str, Any]:
-    """The JSON Schema of the tool's arguments as the family is told it."""
+    """Return the JSON Schema of the tool's arguments for the family."""
     varied = find_variation(tool, family).parameters
     if not varied:
         return tool.input_schema
@@ -88,7 +93,7 @@ def schema_for(tool: Tool, family: str = DEFAULT_FAMILY) -> dict[str, Any]:
 
 
 def check_families(tool: Tool) -> None:
-    """Raise `PluginError` for a variation that fits no family or no parameter, or leaves out one that is required."""
+    """Raise `PluginError` for a variation of an unknown family or parameter, or one that omits a required parameter."""
     for family, varied in tool.families.items():
         if family not in FAMILIES_BY_NAME:
             raise PluginError(

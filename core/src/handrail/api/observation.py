@@ -1,7 +1,7 @@
-"""What was seen: elements in one id space, and pictures that know how they map to the screen.
+"""Observed screen contents: elements in one id space, and pictures with their mapping to the screen.
 
-Two coordinate spaces, never mixed: *screen* pixels of the whole desktop (may be negative with several monitors) and *image* pixels of one
-observation's picture (at most 1280 wide). `Transform` is the only way from one to the other.
+Two coordinate spaces, never mixed: *screen* pixels of the entire desktop (may be negative with several monitors) and
+*image* pixels of one observation's picture (at most 1280 wide). `Transform` is the only conversion between them.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ class Rect:
         return self.width <= 0 or self.height <= 0
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether a point is in it; those on the right and the lower edge are not."""
+        """Return True if the point is inside; points on the right and bottom edges are outside."""
         return self.x <= x < self.right and self.y <= y < self.bottom
 
     def intersect(self, other: Rect) -> Rect:
-        """The common part; empty (width or height 0) where there is none."""
+        """Return the intersection; empty (width or height 0) if there is none."""
         x, y = max(self.x, other.x), max(self.y, other.y)
         return Rect(x, y, max(0, min(self.right, other.right) - x), max(0, min(self.bottom, other.bottom) - y))
 
     def corners(self) -> list[int]:
-        """`[x1, y1, x2, y2]`, the form shown to models."""
+        """Return `[x1, y1, x2, y2]`, the form shown to models."""
         return [self.x, self.y, self.right, self.bottom]
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """How a picture maps to the screen: the screen rectangle it shows, and its own size in pixels."""
+    """Mapping between a picture and the screen: the screen rectangle it shows, and its size in pixels."""
 
     screen: Rect
     width: int
@@ -71,7 +71,10 @@ class Transform:
 
     @classmethod
     def fit(cls, screen: Rect, *, max_width: int = MAX_IMAGE_WIDTH) -> Self:
-        """The picture of `screen` that is at most `max_width` wide, never enlarged, at least one pixel high."""
+        """Return the transform of a picture of `screen` that is at most `max_width` wide.
+
+        The picture is never enlarged, and at least one pixel high.
+        """
         width = min(screen.width, max_width)
         return cls(screen, width, max(1, round(screen.height * width / screen.width)))
 
@@ -81,7 +84,7 @@ class Transform:
         return self.screen.width / self.width
 
     def to_screen(self, x: float, y: float) -> tuple[int, int]:
-        """The screen pixel under the middle of image pixel (x, y); `OutOfRange` outside the image."""
+        """Return the screen pixel under the center of image pixel (x, y). Raises `OutOfRange` outside the image."""
         if not (0 <= x < self.width and 0 <= y < self.height):
             raise OutOfRange(
                 f"the point ({x}, {y}) is outside the image, which is {self.width} wide and {self.height} high",
@@ -93,7 +96,7 @@ class Transform:
         )
 
     def rect_to_screen(self, rect: Rect) -> Rect:
-        """The screen pixels that an image rectangle covers, cut to the image."""
+        """Return the screen rectangle that an image rectangle covers, clipped to the image."""
         cut = rect.intersect(Rect(0, 0, self.width, self.height))
         x_scale, y_scale = self.screen.width / self.width, self.screen.height / self.height
         x1, y1 = round(cut.x * x_scale), round(cut.y * y_scale)
@@ -101,7 +104,7 @@ class Transform:
         return Rect(self.screen.x + x1, self.screen.y + y1, x2 - x1, y2 - y1)
 
     def to_image(self, rect: Rect) -> Rect:
-        """Where a screen rectangle lies in the image, cut to the image."""
+        """Return the image rectangle of a screen rectangle, clipped to the image."""
         x_scale, y_scale = self.width / self.screen.width, self.height / self.screen.height
         x1, y1 = round((rect.x - self.screen.x) * x_scale), round((rect.y - self.screen.y) * y_scale)
         x2, y2 = round((rect.right - self.screen.x) * x_scale), round((rect.bottom - self.screen.y) * y_scale)
@@ -110,9 +113,10 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A picture of a part of the screen, as it was at `taken` (monotonic seconds).
+    """Picture of a part of the screen, as it was at `taken` (monotonic seconds).
 
-    `pixels` is a numpy array, height x width x 3, BGR, in screen pixels (not yet scaled); typed `Any` so that core does not need numpy.
+    `pixels` is a numpy array, height x width x 3, BGR, in screen pixels (not yet scaled); typed `Any` because core does
+    not depend on numpy.
     """
 
     screen: Rect
@@ -137,11 +141,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One thing on the screen that a person would name.
+    """User interface element on the screen.
 
-    `rect` is in screen pixels (None when not shown). `source` is where it was seen: accessibility, ocr, vision or dom. `ref` is the
-    source's own handle, opaque to everyone else. `fingerprint` is equal for the same thing in later observations. `id` is empty until the
-    session's `Observations` has numbered it.
+    `rect` is in screen pixels (None if not shown). `source` is where it was seen: accessibility, ocr, vision or dom.
+    `ref` is the source's own handle, opaque to all other code. `fingerprint` stays the same for the same element in
+    later observations. `id` is empty until the session's `Observations` has numbered it.
     """
 
     role: str
@@ -166,9 +170,9 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one look at the screen gave: its elements, and the transform of its image when it has one.
+    """Result of one observation of the screen: its elements, and the transform of its image if it has one.
 
-    `windows` are the windows that were in view, to tell later whether a point still means the same thing.
+    `windows` are the windows in view, used to check later whether a point still refers to the same target.
     """
 
     id: str
@@ -191,7 +195,7 @@ class Observations:
     _identities: dict[str, ElementIdentity] = field(default_factory=dict[str, ElementIdentity])
 
     def number(self, elements: Iterable[Element]) -> tuple[Element, ...]:
-        """The same elements with ids: what is recognised by its fingerprint keeps its id, everything else gets the next one."""
+        """Return the elements with ids: those recognized by fingerprint keep their id, all others get the next one."""
         seen: Counter[tuple[str, str]] = Counter()
         numbered: list[Element] = []
         for element in elements:
@@ -226,7 +230,7 @@ class Observations:
         return seen
 
     def get(self, observation_id: str | None = None) -> Observation:
-        """The named observation, or the latest that has an image; `StaleObservation` when there is none."""
+        """Return the named observation, or the latest with an image. Raises `StaleObservation` if there is none."""
         if observation_id is not None:
             if found := self._observations.get(observation_id):
                 return found
@@ -241,7 +245,7 @@ class Observations:
         )
 
     def element(self, element_id: str) -> Element:
-        """The element as it was last seen; `StaleElement` for an id this session never gave or has forgotten."""
+        """Return the element as last seen. Raises `StaleElement` for an unknown or forgotten id."""
         if found := self._elements.get(element_id):
             return found
         raise StaleElement(
@@ -249,17 +253,17 @@ class Observations:
         )
 
     def showing(self, element_id: str) -> Observation | None:
-        """The latest observation that has the element; None when none is remembered."""
+        """Return the latest observation that contains the element, or None if none is remembered."""
         return next(
             (s for s in reversed(self._observations.values()) if any(e.id == element_id for e in s.elements)), None
         )
 
     def latest(self) -> Observation | None:
-        """What was seen last, with or without an image."""
+        """Return the latest observation, with or without an image; None if there is none."""
         return next(reversed(self._observations.values()), None)
 
     def widest(self) -> Observation | None:
-        """The observation whose image shows most of the screen; None when none has an image."""
+        """Return the observation whose image shows most of the screen, or None if none has an image."""
         pictured = [seen for seen in self._observations.values() if seen.transform is not None]
         return max(pictured, key=_shown_area, default=None)
 
@@ -285,12 +289,15 @@ class Observations:
 
 
 def _shown_area(seen: Observation) -> int:
-    """Pixels of the screen that its image shows."""
+    """Return the number of screen pixels that the observation's image shows."""
     return seen.transform.screen.width * seen.transform.screen.height if seen.transform is not None else 0
 
 
 def element_wire(element: Element, transform: Transform | None) -> Mapping[str, Any]:
-    """An element as models see it: `bbox` `[x1, y1, x2, y2]` in image pixels (screen pixels without an image), empty fields left out."""
+    """Return an element as models see it, without empty fields.
+
+    `bbox` is `[x1, y1, x2, y2]` in image pixels (screen pixels without an image).
+    """
     rect = element.rect
     if rect is not None and transform is not None:
         rect = transform.to_image(rect)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What an observer wants of a call that is about to be judged; several of it at once are fine.
+    """Changes an observer requests to a call that is about to be judged; several may be combined.
 
-    `block` and `confirm` say why the call is refused, or asked about whatever policy says. `args`: all arguments as they shall be; they are
-    validated, observed and judged anew. `context` is shown to the model beside the result; `note` to those who listen, and kept.
+    `block` and `confirm` give the reason to deny the call, or to prompt the user regardless of policy. `args`: the
+    complete new arguments; they are validated, observed and judged again. `context` is shown to the model with the
+    result; `note` is sent to event subscribers and recorded.
     """
 
     block: str | None = None
@@ -33,10 +34,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What an observer wants of a result.
+    """Changes an observer requests to a result.
 
-    `withhold` says why the model sees nothing of it. `replace`: values for keys of the result, save those that say whether it worked
-    (`FIXED_KEYS`). `context` is shown to the model beside the result; `note` to those who listen, and kept.
+    `withhold` gives the reason to hide the result from the model. `replace`: new values for keys of the result, except
+    those that report its outcome (`FIXED_KEYS`). `context` is shown to the model with the result; `note` is sent to
+    event subscribers and recorded.
     """
 
     withhold: str | None = None
@@ -52,10 +54,11 @@ FIXED_KEYS = frozenset(
 
 
 class Observer(ABC):
-    """Sees the calls of every session, nested ones too, before they are judged and after they ran.
+    """Observer of the calls of every session, including nested ones, before they are judged and after they ran.
 
-    `name` is what verdicts and records call it. One that fails is logged and said in the result, and the call goes on; where `security` is True
-    the failure blocks the call, or withholds its result. `timeout`: seconds for each look, None for no limit; taking longer is a failure.
+    `name` identifies it in verdicts and records. If it fails, the failure is logged and reported in the result, and the
+    call continues; if `security` is True, the failure blocks the call or withholds its result. `timeout`: seconds for
+    each invocation, None for no limit; exceeding it is a failure.
     """
 
     name: str
@@ -63,23 +66,27 @@ class Observer(ABC):
     timeout: float | None = None
 
     def applies(self, tool: Tool) -> bool:
-        """Whether it looks at calls of the tool at all; asked once for each tool of a session."""
+        """Return True if the observer handles calls of the tool; asked once for each tool of a session."""
         return True
 
     async def before(self, invocation: Invocation) -> Change | None:
-        """What it wants of a call that was bound and is not judged yet; None to let it be. Must not act on the world for the call, nor
-        change the arguments in place: `Change.args` is for that.
+        """Return the changes to request for a bound call that is not judged yet, or None.
+
+        Must not act on the world for the call, nor change the arguments in place: `Change.args` is for that.
         """
         return None
 
     async def after(self, invocation: Invocation, verdict: Verdict, result: Mapping[str, Any]) -> Remark | None:
-        """What it wants of the result of a call that was let through, failures among them; None to let it be."""
+        """Return the changes to request for the result of a call that was let through, including failures, or None."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class ObserverAction:
-    """What one observer did: blocked, confirm, replaced, context, withheld, failed or note; `text` says why, or what went wrong."""
+    """Action of one observer: blocked, confirm, replaced, context, withheld, failed or note.
+
+    `text` gives the reason, or the error.
+    """
 
     observer: str
     what: str
@@ -88,7 +95,7 @@ class ObserverAction:
 
 @dataclass(frozen=True, slots=True)
 class ObserverOpinions:
-    """What observers made of a call so far: opinions that only tighten, and what each of them did."""
+    """Observers' opinions of a call so far, which can only tighten the verdict, and the action of each observer."""
 
     opinions: tuple[Opinion, ...] = ()
     did: tuple[ObserverAction, ...] = ()

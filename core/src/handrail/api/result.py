@@ -1,4 +1,4 @@
-"""What a call gives: a mapping with `status` and the tool's own keys, and typed media."""
+"""Result of a call: a mapping with `status` and the tool's own keys, and typed media."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ERRORS_BY_STATUS: Mapping[str, type[ToolError]] = {
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """Where a text comes from: the tool, the host's name of the call, and `origin` in words where it is a third party's."""
+    """Source of a text: the tool, the host's id of the call, and `origin`, which describes a third-party source."""
 
     tool: str = ""
     call_id: str = ""
@@ -63,11 +63,11 @@ class ToolResult(dict[str, Any]):
 
     @property
     def source(self) -> TextSource | None:
-        """Where its texts come from, when nobody vouches for them: a host puts them into an envelope. None for what is Handrail's own."""
+        """Source of untrusted texts, which a host encloses in an envelope; None if the texts are Handrail's own."""
         return getattr(self, "_source", None)
 
     def come_from(self, source: TextSource) -> Self:
-        """The same result, marked as untrusted."""
+        """Mark this result as untrusted, with its source, and return it."""
         self._source = source
         return self
 
@@ -87,7 +87,7 @@ class ToolResult(dict[str, Any]):
 
     @classmethod
     def failure(cls, error: HandrailError, *, title: str) -> Self:
-        """The result of a call that raised `error`; the tool's `title` opens the sentence for a listener."""
+        """Build the result of a call that raised `error`; `voice_message` starts with the tool's `title` by default."""
         message = f"{error}; {error.hint}" if error.hint else str(error)
         return cls(
             status=error.status,
@@ -105,7 +105,7 @@ class ToolResult(dict[str, Any]):
         self["note"] = f"{self['note']} {note}" if self.get("note") else note
 
     def wire(self) -> dict[str, Any]:
-        """The same as plain JSON types, media as `{type, mime_type, data_b64 | path}`."""
+        """Return the result as plain JSON types, media as `{type, mime_type, data_b64 | path}`."""
         return {key: _to_json_types(value) for key, value in self.items()}
 
 
@@ -133,11 +133,12 @@ MediaTrust = Literal["first_party", "third_party_public", "third_party_private"]
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture, sound, video or document that a host may render natively.
+    """Picture, sound, video or document that a host may render natively.
 
-    Its bytes are `data`, or lie in the file `path`, or are what `open` gives each time it is called; the last two are read where the result
-    leaves Handrail, and not before. `text` is for hosts that cannot render it, `stash` holds further forms of it in words, by name (`ocr`,
-    `caption`, `transcript`). `trust`: whose it is; unset, it is as trusted as the result it stands in.
+    Its bytes are `data`, the contents of the file `path`, or what `open` returns on each call; the last two are read
+    only when the result leaves Handrail. `text` is for hosts that cannot render it; `stash` holds further text forms,
+    by name (`ocr`, `caption`, `transcript`). `trust`: the trust level of its source; if unset, that of the enclosing
+    result.
     """
 
     type: Literal["image", "audio", "video", "document"]
@@ -151,19 +152,19 @@ class Media:
 
     @property
     def words(self) -> str | None:
-        """What a host shows that cannot render it: its text, else what the stash holds; None when nobody has put it into words."""
+        """Text for hosts that cannot render the media: `text`, else the contents of `stash`; None without either."""
         if self.text is not None or not self.stash:
             return self.text
         return "\n".join(f"{name}: {form}" for name, form in self.stash.items())
 
     async def read(self, most: int | None = None) -> bytes | None:
-        """Its bytes; None when there are more than `most`. Raises OSError when they cannot be read."""
+        """Return the bytes, or None if there are more than `most`. Raises OSError if they cannot be read."""
         if self.data is not None:
             return self.data if most is None or len(self.data) <= most else None
         return await anyio.to_thread.run_sync(self._read, most)
 
     def wire(self) -> dict[str, Any]:
-        """`{type, mime_type, data_b64 | path, text?}`."""
+        """Return `{type, mime_type, data_b64 | path, text?}`."""
         wire: dict[str, Any] = {"type": self.type, "mime_type": self.mime_type}
         if self.data is not None or self.path is None:
             wire["data_b64"] = base64.b64encode(self._read() or b"").decode("ascii")
@@ -187,9 +188,9 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class TailCall:
-    """What a handler returns when another call is to give its result: it is bound, judged and run under the same call id.
+    """Value a handler returns to delegate its result to another call, bound, judged and run under the same call id.
 
-    It counts as the handler's, not as the host's: the tool need not be visible.
+    It counts as a call of the handler, not of the host: the tool need not be visible.
     """
 
     name: str
@@ -197,9 +198,10 @@ class TailCall:
 
 
 def convert_to_result(returned: Any) -> ToolResult:
-    """What a handler returned as a result: a mapping or a model gives its keys, text becomes `content`, media `media`, None nothing.
+    """Convert a handler's return value to a result.
 
-    Raises TypeError for anything else, and ValueError for a status that is none.
+    A mapping or a model provides its keys, text becomes `content`, media `media`; None adds nothing. Raises TypeError
+    for anything else, and ValueError for an invalid status.
     """
     if returned is None:
         return ToolResult(status="success")
@@ -221,7 +223,10 @@ def convert_to_result(returned: Any) -> ToolResult:
 
 
 def complete_failure(result: ToolResult, *, title: str) -> ToolResult:
-    """A failure that a handler reported by its status alone, with what every failure has; its own keys stay."""
+    """Add the standard error keys to a failure that a handler reported only by its status.
+
+    The handler's own keys take precedence.
+    """
     kind = ERRORS_BY_STATUS[result.status]
     return ToolResult(
         {
@@ -234,7 +239,7 @@ def complete_failure(result: ToolResult, *, title: str) -> ToolResult:
 
 
 def has_text(result: ToolResult) -> bool:
-    """Whether there is anything to clean: values other than numbers beside `status`."""
+    """Return True if there may be text to clean: any value other than a number, bool or None besides `status`."""
     # Every call comes through here: a generator would cost as much as all the rest.
     for key, value in result.items():  # noqa: SIM110
         if type(value) not in NON_TEXT_TYPES and key != "status":
@@ -243,19 +248,19 @@ def has_text(result: ToolResult) -> bool:
 
 
 def detect_picture_type(data_b64: str) -> str:
-    """The mime type of a picture under one of the keys `PICTURE_KEYS`."""
+    """Return the MIME type of a picture under one of the keys `PICTURE_KEYS`."""
     return next(
         (mime_type for start, mime_type in PICTURE_SIGNATURES.items() if data_b64.startswith(start)), "image/png"
     )
 
 
 def is_picture(data: bytes) -> bool:
-    """True if it begins as pictures of a known type do."""
+    """Return True if the data starts with the signature of a known picture type."""
     return base64.b64encode(data[:12]).decode("ascii").startswith(tuple(PICTURE_SIGNATURES))
 
 
 def _list_media(returned: Any) -> list[Media]:
-    """The items of a list that holds nothing but media; empty for anything else."""
+    """Return the items of a list that contains only media; empty for anything else."""
     items = returned if is_list(returned) else []
     return items if all(isinstance(item, Media) for item in items) else []
 

@@ -21,7 +21,10 @@ ALL_ASPECTS: frozenset[ConfinedAspect] = frozenset(("read", "write", "network", 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one sandboxed command may use; None: no limit of ours. Sizes in bytes, times in seconds of CPU."""
+    """Resource limits of one sandboxed command; None: no limit set by Handrail.
+
+    Sizes are in bytes, times in seconds of CPU time.
+    """
 
     memory: int | None = 4 * 2**30
     processes: int | None = 512
@@ -31,15 +34,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a sandboxed command may reach. All paths are real ones on the host.
+    """Resources that a sandboxed command may access. All paths are real paths on the host.
 
-    `writable`: bound at their own place, for reading and writing. `readable`: bound at their own place, read-only, beside the programs and
-    libraries of the system. `temporary`: the session's private folder that is /tmp and /var/tmp inside. `home`: an empty folder inside.
-    `shown`: files inside, by their place there, that another file of the host stands for; read-only.
-    Of what lies in those folders: `masked` can neither be read nor changed (secrets), `kept` can be read and not changed, and `anchored`
-    folders cannot be moved or removed though their content can change.
-    `hosts`: the only ones that can be connected to, where `network` is false, by a proxy at `gateway.ADDRESS` inside (`Sandbox.filters`); each
-    is `name`, `name:port` or `*.name`.
+    `writable`: mounted at the same path, for reading and writing. `readable`: mounted at the same path, read-only, in
+    addition to the programs and libraries of the system. `temporary`: the session's private folder, mounted as /tmp and
+    /var/tmp. `home`: an empty folder inside. `shown`: files inside the sandbox, by their path there, that are replaced
+    by another file of the host; read-only. Within those folders: `masked` paths can be neither read nor changed
+    (secrets), `kept` paths can be read but not changed, and `anchored` folders cannot be moved or removed though their
+    contents can change. `hosts`: the only hosts that can be connected to if `network` is False, through a proxy at
+    `gateway.PROXY_ADDRESS` inside (`Sandbox.filters`); each is `name`, `name:port` or `*.name`.
     """
 
     writable: tuple[Path, ...]
@@ -58,7 +61,7 @@ class Bounds:
 
 
 def _ignore_start(pid: int) -> None:
-    """Most sandboxes need not know."""
+    """Ignore the process id, which most sandboxes do not need."""
 
 
 def _report_no_failure() -> str | None:
@@ -67,14 +70,14 @@ def _report_no_failure() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """A command ready to be started: its words, its whole environment, and the descriptors that it must inherit (closed by who starts it).
+    """Command ready to start: its words, its full environment, and the descriptors to inherit (closed by the caller).
 
-    The first word is the program; one without a folder is looked up by `Sandbox.programs`.
+    The first word is the program; a bare name is looked up by `Sandbox.programs`.
 
-    Who starts it calls `started` with its process id at once, and `ended` in a thread once it is over, also when it could not be started:
-    that gives everything back and says why the sandbox did not come about, so that nothing ran in it; None when it did.
-    `channel`: a socket over which the command's side sends its listener at `gateway.ADDRESS` (SCM_RIGHTS), where the bounds name hosts; whoever
-    has it closes it.
+    The caller calls `started` with the process id immediately after starting it, and `ended` in a thread once it is
+    over, even if it could not be started: `ended` releases everything and returns why the sandbox failed to start
+    (nothing ran), or None. `channel`: a socket over which the command's side sends its listener at
+    `gateway.PROXY_ADDRESS` (SCM_RIGHTS), if the bounds name hosts; its owner closes it.
     """
 
     argv: tuple[str, ...]
@@ -86,9 +89,10 @@ class Confined:
 
 
 class PreparedSandbox(ABC):
-    """A sandbox that has been set up and runs one command after another, each faster than a sandbox of its own.
+    """Reusable sandbox that runs one command after another, each faster than in a new sandbox.
 
-    Only one command at a time; when it ends, every process that it has left is ended, and the sandbox is as it was before.
+    Runs only one command at a time; when a command ends, all processes it has left are killed, and the sandbox returns
+    to its earlier state.
     """
 
     pid: int
@@ -124,7 +128,10 @@ class PreparedSandbox(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A refusal of the sandbox, as far as it is known: `what` for programs, `text` for people. `hosts`: those that a person may be asked about."""
+    """Likely refusal by the sandbox: `what` for programs, `text` for people.
+
+    `hosts` are those that the user may be prompted about.
+    """
 
     what: DenialKind
     text: str

@@ -76,7 +76,7 @@ def is_derived_from(hint: Any, kind: type) -> bool:
 
 
 def find_sole_model(function: Callable[..., Any], *, injected: type, known_as: str = "") -> type[BaseModel] | None:
-    """The pydantic model that is the function's only parameter beside the injected one, if that is its form."""
+    """Return the pydantic model that is the function's only parameter besides the injected one, or None."""
     names = list(inspect.signature(function).parameters)
     if len(names) > 2:
         return None
@@ -88,7 +88,7 @@ def find_sole_model(function: Callable[..., Any], *, injected: type, known_as: s
 
 
 def forbid_extras(model: type[BaseModel]) -> type[BaseModel]:
-    """The same model, refusing unknown keys; `PluginError` when it was made to accept them, or has no keys."""
+    """Return the model, set to reject unknown keys. Raises `PluginError` if it allows extras or is a RootModel."""
     if issubclass(model, RootModel):
         raise PluginError(
             f"the parameter model {model.__name__} is a RootModel",
@@ -117,9 +117,9 @@ def forbid_extras(model: type[BaseModel]) -> type[BaseModel]:
 
 
 def failing_fast(model: type[BaseModel]) -> Callable[[Any], Any]:
-    """Return the model's validation in a form that tells of the first item of a list which does not fit, and looks at no other.
+    """Return a validation function for the model that reports only the first invalid item of a list.
 
-    It is for large arguments: telling of each of many items takes a thousand times the memory of the items.
+    Intended for large arguments: reporting each of many items takes a thousand times the memory of the items.
     """
     model.model_rebuild()
     core: Any = _fail_fast(model.__pydantic_core_schema__)
@@ -141,9 +141,9 @@ def _fail_fast(node: Any) -> Any:
 
 
 def build_json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON Schema without titles; `{"type": "object", "properties": {}}` when it has no fields.
+    """Return the model's JSON Schema without titles; `{"type": "object", "properties": {}}` if it has no fields.
 
-    Raises `PluginError` when the schema is not that of an object.
+    Raises `PluginError` if the schema is not that of an object.
     """
     schema = _strip_titles(model.model_json_schema())
     if schema.get("type") != "object":
@@ -174,14 +174,14 @@ def _require_annotation(parameter: inspect.Parameter, hints: Mapping[str, Any], 
 
 
 def _build_field_info(annotation: Any, parameter: inspect.Parameter) -> FieldInfo:
-    """What pydantic knows of a parameter; its own default beats one in the annotation."""
+    """Return the pydantic field info of a parameter; its own default overrides one in the annotation."""
     if parameter.default is parameter.empty:
         return FieldInfo.from_annotation(annotation)
     return FieldInfo.from_annotated_attribute(annotation, parameter.default)
 
 
 def _choose_field_name(parameter: str, *, taken: Collection[str]) -> str:
-    """The parameter's name, or another where a model has an attribute of that name or pydantic would take it as private."""
+    """Return the parameter's name, or another if it is a model attribute or pydantic would treat it as private."""
     if not hasattr(BaseArguments, parameter) and not parameter.startswith("_"):
         return parameter
     name = f"{parameter.strip('_')}_argument".lstrip("_")
@@ -191,7 +191,7 @@ def _choose_field_name(parameter: str, *, taken: Collection[str]) -> str:
 
 
 def fields_by_argument(model: type[BaseModel]) -> Mapping[str, str]:
-    """The model's field for each argument, by the name that callers and the schema use."""
+    """Return the model's field for each argument, by the name that callers and the schema use."""
     return {
         info.validation_alias if isinstance(info.validation_alias, str) else info.alias or name: name
         for name, info in model.model_fields.items()
@@ -209,7 +209,7 @@ def _parse_parameter_docs(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def extract_summary(function: Callable[..., Any]) -> str:
-    """A function's docstring without the part about its parameters."""
+    """Return a function's docstring without the section on its parameters."""
     doc = inspect.getdoc(function) or ""
     if not DOC_SECTION.search(doc):
         return doc
@@ -222,7 +222,7 @@ def extract_summary(function: Callable[..., Any]) -> str:
 
 
 def _shorten_optional(prop: dict[str, Any]) -> dict[str, Any]:
-    """An optional property without "or null": leaving it out says the same, in fewer tokens."""
+    """Return an optional property without "or null": omitting the argument has the same meaning, in fewer tokens."""
     choices = prop.get("anyOf")
     if not is_list(choices) or "default" not in prop or prop["default"] is not None:
         return prop

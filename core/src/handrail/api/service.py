@@ -23,7 +23,7 @@ class ClosableService(Protocol):
 
 
 async def close_safely(thing: ClosableService, what: str) -> None:
-    """Close what a plugin made. One that fails is logged: the rest must be given back, too."""
+    """Close a plugin's object. A failure is logged, so the remaining objects are closed, too."""
     try:
         await thing.close()
     # Plugin code.
@@ -36,7 +36,7 @@ class ReleasableService(Protocol):
     """A service that holds something down, such as a key or a button, for its session or desktop."""
 
     async def let_go(self) -> None:
-        """Release it all: a person has stopped the desktop."""
+        """Release all held keys and buttons: the user has stopped the desktop."""
         ...
 
 
@@ -46,20 +46,23 @@ class CallEndingService(Protocol):
 
     @property
     def ended(self) -> Sequence[str]:
-        """What its closing ended, each in words; empty before."""
+        """Descriptions of what closing the service ended; empty before closing."""
         ...
 
 
 class Memory(ClosableService, Protocol):
-    """What a service of the capability `memory` offers: what is remembered beyond one session."""
+    """Interface of a service with the capability `memory`: information that persists beyond one session."""
 
     async def text(self) -> str:
-        """All of it, as Markdown."""
+        """Return the entire memory, as Markdown."""
         ...
 
 
 class SkillsService(ClosableService, Protocol):
-    """What a service of the capability `skills` offers to hosts: what its session has loaded, so that another session can go on with it."""
+    """Interface of a service with the capability `skills`, for hosts: the skills a session has loaded.
+
+    Another session can use it to continue with the same skills.
+    """
 
     @property
     def active(self) -> Mapping[str, str]:
@@ -72,7 +75,7 @@ class SkillsService(ClosableService, Protocol):
 
 
 class ShellService(ClosableService, Protocol):
-    """What a service of the capability `shell` offers to other tools beside its own."""
+    """Interface of a service with the capability `shell`, for tools other than its own."""
 
     async def run(
         self, argv: Sequence[str], context: CallContext, *, timeout: float, readable: Sequence[Path] = ()

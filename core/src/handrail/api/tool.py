@@ -1,7 +1,7 @@
-"""The tool contract: what a tool declares, and how a typed function becomes one.
+"""Tool contract: what a tool declares, and how a typed function becomes a tool.
 
-A model sees the name, the description and the schema; evaluators see the effects; nobody sees the handler. `Session.call` is the only way to
-run it.
+A model sees the name, the description and the schema; evaluators see the effects; the handler is hidden from both.
+`Session.call` is the only way to run it.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class Delete(Effect):
 
 
 class Run(Effect):
-    """It runs code: `Run("shell", arg="command")`.
+    """Effect of running code: `Run("shell", arg="command")`.
 
-    `Run("steps")` runs nothing itself: whatever it does, it does by calls of other tools, each of which is judged.
+    `Run("steps")` runs nothing itself: it acts only through calls of other tools, each of which is judged.
     """
 
     __slots__ = ()
@@ -108,7 +108,7 @@ class Send(Effect):
 
 
 class Input(Effect):
-    """It acts as a person's hands: `Input("desktop", arg="text")`."""
+    """Effect of mouse or keyboard input on the user's behalf: `Input("desktop", arg="text")`."""
 
     __slots__ = ()
 
@@ -140,34 +140,40 @@ LAYER_PROFILES: Mapping[ToolLayer, frozenset[str]] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """A declared ability. Everything but the handler may be looked at.
+    """Declaration of a tool. Everything but the handler may be inspected.
 
-    `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there).
-    `platforms`: values of `sys.platform` it works on (none: all).
-    `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no other tool is ever routed to a sandbox.
+    `requires`: the chosen vision backend must offer at least one of these capabilities (empty: always available).
+    `platforms`: values of `sys.platform` it works on (empty: all).
+    `confinable`: its handler starts processes through `context.sandbox` if given; no other tool is ever routed to a
+    sandbox.
     `timeout`: seconds, or a function of the validated parameters, or None.
     `exclusive`: a resource that one call holds at a time ("desktop", or any word).
-    `profiles`: where it is declared to the model.
+    `profiles`: the profiles in which it is declared to the model.
     `live`: it streams output.
-    `trusted`: its output is ours, not the world's.
+    `trusted`: its output is Handrail's own, not from the outside world.
     `loadable`: a host neither sees nor calls it before its session has loaded it (`Session.load_tools`).
-    `ephemeral`: it is there for one step of the model.
-    `by_hand`: a person calls it (`Runtime.session(by_hand=True)`), never an agent, also not as a part of another call.
-    `on_collision`: what becomes of a name that is taken.
-    `aliases`: names it had once, by which it may still be called, disabled and judged; they are not declared.
+    `ephemeral`: it is available for one step of the model.
+    `by_hand`: only the user calls it (`Runtime.session(by_hand=True)`), never an agent, not even in a nested call.
+    `on_collision`: the action to take if the name is in use.
+    `aliases`: former names by which it may still be called, disabled and judged; they are not declared.
     `server`: the MCP server that runs it, by its name in the configuration.
-    `remote`: what that server says of it.
-    `served_by`: for a tool that works on several servers, which one a call is for, and what that says of itself; a lasting yes is for that server.
-    `skill`: the skill that brings it.
-    `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and effects name none of them.
-    `artifact`: its text or bytes are always kept as an artifact, of that kind or of the class that a function without arguments names.
-    `families`: what models of one family are told otherwise.
-    `advice`: how it is used well, in a sentence or two that a host tells its model beside the declarations, once for all tools that say the same;
-    by `sys.platform` where platforms differ.
+    `remote`: what that server declares about it.
+    `served_by`: for a tool that works on several servers, returns the server a call is for, and what it declares about
+    itself; a lasting approval applies to that server.
+    `skill`: the skill that provides it.
+    `given`: a JSON Schema in place of `params`; the handler gets the arguments as `params.args`, and effects name none
+    of them.
+    `artifact`: its text or bytes are always stored as an artifact, of that kind or of the class returned by a function
+    without arguments.
+    `families`: overrides for models of one family.
+    `advice`: one or two sentences on how to use it well, which a host adds to its model's instructions, once for all
+    tools with the same text; by `sys.platform` if platforms differ.
     `meta`: a bag by dotted path that core never reads.
-    `describe`, `locations`, `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also
-    given the verdict, whose parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
-    `undo` takes the parameters and the result of a call that succeeded, and says what would take it back; empty when nothing would.
+    `describe`, `locations`, `confirmation` and `grants` take the validated parameters and default to what the effects
+    say. `confirmation` also receives the verdict, whose parts list the real files the call would touch; a `ToolError`
+    it raises ends the call before the user is prompted.
+    `undo` takes the parameters and the result of a successful call, and returns what would reverse it; empty if nothing
+    would.
     """
 
     name: str
@@ -246,7 +252,7 @@ class Tool:
             )
 
     def advice_on(self, platform: str) -> str:
-        """Its advice on that `sys.platform`; empty where it has none."""
+        """Return its advice for that `sys.platform`; empty if it has none."""
         return self.advice if isinstance(self.advice, str) else self.advice.get(platform, "")
 
     @cached_property
@@ -282,12 +288,12 @@ class Tool:
 
     @property
     def source(self) -> str | None:
-        """What it comes from beside its plugin: `server:docs`, `skill:pdf`."""
+        """Origin besides its plugin: `server:docs`, `skill:pdf`; None if there is none."""
         return next((f"{kind}:{name}" for kind, name in (("server", self.server), ("skill", self.skill)) if name), None)
 
     @cached_property
     def inputs(self) -> bool:
-        """Whether it acts as a person's hands on a desktop."""
+        """True if the tool sends mouse or keyboard input to a desktop on the user's behalf."""
         return any(isinstance(effect, Input) and effect.what == "desktop" for effect in self.effects)
 
     @cached_property
@@ -308,22 +314,25 @@ class Tool:
 
     @cached_property
     def takes_text(self) -> bool:
-        """Whether any argument may hold text."""
+        """True if any argument may contain text."""
         plain = ({"integer"}, {"number"}, {"boolean"})
         return any({prop.get("type")} not in plain for prop in self.input_schema.get("properties", {}).values())
 
     @cached_property
     def read_only(self) -> bool:
-        """Whether it leaves no trace: it has no effects, or only reads, or changes what the session keeps for itself."""
+        """True if the tool leaves no trace: no effects, only reads, or only changes of the session's internal state."""
         return all(isinstance(e, Read) or (isinstance(e, Write) and e.what in INNER_STATE) for e in self.effects)
 
     @cached_property
     def loosens(self) -> bool:
-        """Whether it takes the session back to a looser mode."""
+        """True if the tool switches the session back to a less strict mode."""
         return any(isinstance(effect, Write) and effect.what == "mode" for effect in self.effects)
 
     def validate(self, args: Any) -> BaseModel:
-        """The arguments as the tool's model; `InvalidArguments` names each field that does not fit."""
+        """Return the arguments as an instance of the tool's model.
+
+        Raises `InvalidArguments`, which lists each invalid field.
+        """
         count = count_values(args, MAX_VALUES)
         if count > MAX_VALUES:
             raise InvalidArguments(
@@ -343,19 +352,21 @@ class Tool:
         return schema.ExternalArguments.model_construct(args=dict(args))
 
     def changed(self, **fields: Unpack[ToolFields]) -> Tool:
-        """The same tool with other words about it: who brings it, what else it does."""
+        """Return the same tool with other fields, such as the plugin or server that provides it, or its effects."""
         return replace(self, handler=self._run, **fields)
 
     def timeout_for(self, params: BaseModel) -> float | None:
-        """Seconds that a call with these parameters may take; None for no limit."""
+        """Return the timeout in seconds of a call with these parameters; None for no limit."""
         return self.timeout(params) if callable(self.timeout) else self.timeout
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a server says of a tool of its own. `declared` stands for all of it: a tool that is declared otherwise is another one.
+    """Declaration of a tool by the server that runs it.
 
-    `name`: what the server calls it. `beside`: `declared` of every tool that the server has at the same time, this one among them.
+    `declared` represents the entire declaration: a tool that is declared differently is a different tool. `name`: the
+    server's name for the tool. `beside`: `declared` of every tool that the server has at the same time, including this
+    one.
     """
 
     name: str
@@ -372,7 +383,7 @@ class ExternalSchema(Protocol):
         ...
 
     def problems(self, args: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
-        """`{field, problem}` for each argument that does not fit; one that cannot be checked does not fit."""
+        """Return `{field, problem}` for each invalid argument; an argument that cannot be checked is invalid."""
         ...
 
 
@@ -380,22 +391,22 @@ class Toolset(Protocol):
     """Tools that come and go: asked again at each listing. `session` is the `handrail.Session` that asks."""
 
     async def tools(self, session: Any) -> Iterable[Tool]:
-        """Those that the session has just now."""
+        """Return the tools that the session has at present."""
         ...
 
 
 @runtime_checkable
 class NamedToolset(Toolset, Protocol):
-    """A toolset that says ahead what its tools will be called, so that rules of the policy may name them before there are any."""
+    """Toolset that declares the names of its tools in advance, for policy rules to refer to before the tools exist."""
 
     @property
     def names(self) -> Sequence[str]:
-        """Their names; `*` stands for any letters."""
+        """Names of the tools; `*` matches any characters."""
         ...
 
 
 class ToolFields(TypedDict, total=False):
-    """What `@tool` takes: the fields of `Tool`."""
+    """Fields of `Tool` that `@tool` accepts as keyword arguments."""
 
     name: str
     description: str
@@ -505,7 +516,7 @@ def _adapt_model_function(function: Callable[..., Coroutine[Any, Any, Any]]) -> 
 
 
 def build_invalid_arguments(name: str, params: type[BaseModel], exc: ValidationError) -> InvalidArguments:
-    """The error for the model: one line for each field, and the same as details."""
+    """Build the error for the model: one line for each field, and the same as details."""
     errors = exc.errors(include_url=False, include_input=False, include_context=False)
     problems = [
         {"field": ".".join(map(str, error["loc"])) or "arguments", "problem": _describe_problem(error, params)}

@@ -1,8 +1,9 @@
 """Opinions and verdicts: how a call is judged.
 
-An evaluator gives an opinion: a `floor` (only a rule of a person or an administrator that names it goes below; nothing goes below a
-catastrophic floor) and a `suggestion`. The decision is the strictest of all floors and of the matching policy rule or grant, or, where there
-is none, of the strictest suggestion. Silence asks. A crash denies.
+An evaluator gives an opinion: a `floor` (only a rule by the user or an administrator that names it goes below; nothing
+goes below a catastrophic floor) and a `suggestion`. The decision is the strictest of all floors and of the matching
+policy rule or grant, or, without one, of the strictest suggestion. Without any opinion, the user is asked. A crash
+denies.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Decision(StrEnum):
 
 
 class Route(StrEnum):
-    """Where a call may run."""
+    """Environment where a call may run."""
 
     HOST = "host"
     SANDBOX = "sandbox"
@@ -55,7 +56,7 @@ class View(StrEnum):
 
 
 class Mode(StrEnum):
-    """How a session treats what is neither clearly allowed nor clearly refused."""
+    """Session mode: treatment of calls that are neither clearly allowed nor clearly denied."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "accept_edits"
@@ -71,13 +72,16 @@ STRICTNESS: Mapping[Decision, int] = {Decision.ALLOW: 0, Decision.CONFIRM: 1, De
 
 
 def strictest_decision(decisions: Sequence[Decision]) -> Decision | None:
-    """The strictest of some decisions; None of none."""
+    """Return the strictest of the decisions, or None if there are none."""
     return max(decisions, key=STRICTNESS.__getitem__, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why: a stable `code` for programs, `text` for people, `span` (start, end) into the argument it speaks of."""
+    """Reason for a decision.
+
+    `code` is stable, for programs, `text` is for people, and `span` is the (start, end) in the argument it refers to.
+    """
 
     code: str
     text: str
@@ -98,17 +102,19 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class SubCommand:
-    """One simple command of a call as it was understood, or, for a tool that runs no command, the whole call (`argv` is empty).
+    """One simple command of a call as parsed, or the entire call of a tool that runs no command (`argv` is empty).
 
-    `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
-    that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
-    `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
-    `view`: the surroundings in which it alone would run without approval; None where it needs one. `folders`: the directories that it may run
-    in, as absolute paths, an empty one where it cannot be known; none for a tool that runs no command.
-    `unlisted`: a word of it is not known, so that the beginning of the command says little of what it does. `obeys_workspace`: on the host it
-    runs or loads files that sandboxed commands may change without a question. `varies`: a word of it is not constant (it comes from a variable,
-    a substitution, a pattern, or what another command or a file gives it), or it reads a file that sandboxed commands may change and may obey
-    what is in it, so that the same text may mean another thing later. `changes`: it changes something, or may.
+    `argv` are the words as the shell will see them. Words that do not name a program represent what no rule may cover
+    unseen: `("?",)` for a part that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an
+    assignment. `span` is its position in the argument. `harmless`: taken alone it may run on the host without approval;
+    a rule or grant for the other parts need not cover it. `view`: the environment in which it alone would run without
+    approval; None if it needs approval. `folders`: the directories that it may run in, as absolute paths, an empty one
+    if unknown; no entries for a tool that runs no command. `unlisted`: it contains an unknown word, and the beginning
+    of the command therefore says little about its effect. `obeys_workspace`: on the host it runs or loads files that
+    sandboxed commands may change without approval. `varies`: a word of it is not constant (it comes from a variable, a
+    substitution, a glob, or the output of another command or a file), or it reads and may obey a file that sandboxed
+    commands may change; the same text may therefore have another meaning later. `changes`: it changes something, or
+    may.
     """
 
     argv: tuple[str, ...] = ()
@@ -125,10 +131,10 @@ class SubCommand:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Hosts that a command connects to, each `name` or `name:port`, so that it can run in a sandbox which lets it reach these and no others.
+    """Hosts that a command connects to, each `name` or `name:port`, so that a sandbox can limit its network to them.
 
-    `needed`: it is known to connect to them, and is asked about unless all of them are allowed. Otherwise it may connect to them, and runs
-    with those that are allowed.
+    `needed`: the command is known to connect to them, and requires approval unless all of them are allowed. Otherwise
+    it may connect to them, and runs with those that are allowed.
     """
 
     hosts: tuple[str, ...] = ()
@@ -141,7 +147,7 @@ OPAQUE_COMMAND: tuple[str, ...] = ("?",)
 
 @dataclass(frozen=True, slots=True)
 class SandboxOffer:
-    """What the sandbox that is usable here gives to a call that is routed to it."""
+    """Capabilities that the available sandbox offers to a call routed to it."""
 
     name: str
     network: bool = False
@@ -158,7 +164,7 @@ class SandboxOffer:
 
 @dataclass(frozen=True, slots=True)
 class CommandStep:
-    """A part of a command line that runs in a shell and a sandbox of its own, after the parts before it."""
+    """Part of a command line that runs in a separate shell and sandbox, after the parts before it."""
 
     text: str
     operator: str
@@ -169,11 +175,12 @@ class CommandStep:
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one evaluator thinks of a call.
+    """Opinion of one evaluator about a call.
 
-    `parts`: every simple command in it, when it is a shell command, or what the call touches; rules and grants match nothing else.
-    `remember`: a yes of a person holds for the session under this word. `narrowed`: what "always allow" may be narrowed to, as prefixes of
-    commands, one for each part that a person would be asked about; empty when nothing narrower than this call is safe.
+    `parts`: every simple command in it, for a shell command, or what the call accesses; rules and grants match nothing
+    else. `remember`: the user's approval applies to the session under this key. `narrowed`: the scopes to which "always
+    allow" may be narrowed, as command prefixes, one for each part that the user would be asked about; empty if nothing
+    narrower than this call is safe.
     """
 
     rule: str
@@ -221,7 +228,10 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided, by which rule and why. `rule` is an evaluator's rule, a policy rule's name, `grant`, or `mode:…`."""
+    """Decision on a call, with its rule and reasons.
+
+    `rule` is an evaluator's rule, a policy rule's name, `grant`, or `mode:…`.
+    """
 
     decision: Decision
     route: Route = Route.HOST
@@ -283,10 +293,11 @@ class UntrustedText(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
-    """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
+    """Context in which a call is judged: plain data, for `handrail evaluate` to judge calls for another machine.
 
-    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy, configuration, audit;
-    `keys` are those of them that no tool may read either: whoever reads them can answer in the person's place.
+    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy,
+    configuration, audit log; `keys` are those of them that no tool may read either, since their contents allow
+    answering in the user's place.
     """
 
     cwd: Path
@@ -342,7 +353,7 @@ class Evaluator(ABC):
     reads_commands: ClassVar[bool] = False
 
     def applies(self, tool: Tool) -> bool:
-        """Whether it has anything to say of the tool's calls at all; asked once for each tool."""
+        """Return True if the evaluator may have an opinion on the tool's calls; asked once for each tool."""
         return True
 
     @abstractmethod

@@ -39,7 +39,7 @@ class NetworkAccess(Protocol):
 
 
 class BackendContext(Protocol):
-    """What a backend may ask for when it opens."""
+    """Context available to a backend while it opens."""
 
     @property
     def desktop(self) -> Desktop: ...
@@ -51,21 +51,21 @@ class BackendContext(Protocol):
 
     @property
     def network(self) -> NetworkAccess:
-        """What the configuration says of networks."""
+        """Network settings of the configuration."""
         ...
 
     async def secret(self, name: str) -> str:
-        """The value of a secret, which is kept out of results from now on; `NotFound` when nobody knows the name."""
+        """Return the value of a secret, redacted from results from now on. Raises `NotFound` for an unknown name."""
         ...
 
     async def service(self, capability: str) -> Any:
-        """The service that supplies `capability`; `ToolUnavailable` when no plugin does."""
+        """Return the service that supplies `capability`. Raises `ToolUnavailable` if no plugin does."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What answers have cost: tokens of a model, and money where the backend knows its price."""
+    """Cost of answers: model tokens, and money if the backend knows its price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -88,12 +88,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAction:
-    """A call that a planning backend wants made; nobody has judged it yet.
+    """Call that a planning backend proposes, not yet judged.
 
-    `tool` and `args` are as the tool takes them, but points are in screen pixels. `name` and `id` are the model's own word for what it asks for
-    and its name for this one; actions with the same id belong together, and the first that fails ends them. `ask` is set when the model's own
-    safety check wants a person's yes first: the question, in words. `problem` says why it cannot be carried out at all; it is not called then,
-    and the model is told. `instead` is done in its place where nobody supplies the tool.
+    `tool` and `args` are as the tool takes them, but points are in screen pixels. `name` and `id` are the model's own
+    name and id for the request; actions with the same id belong together, and the first failure ends them. `ask` is set
+    if the model's own safety check requires the user's approval first: the text of the question. `problem` says why it
+    cannot be carried out at all; it is then not called, and the model gets this text. `instead` lists the actions to
+    take if no plugin supplies the tool.
     """
 
     tool: str
@@ -107,9 +108,9 @@ class PlannedAction:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a planning backend makes of one look: the next actions in order, its words about them, and whether the task is done.
+    """Response of a planning backend to one look at the screen: the next actions in order, its text, and a done flag.
 
-    `ref` is what the backend itself wants back with the history; opaque to everyone else.
+    `ref` is a value that the backend wants returned with the history; opaque to all other code.
     """
 
     actions: tuple[PlannedAction, ...] = ()
@@ -120,11 +121,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A plan that was carried out: one result for each action that was tried, in order, and what the screen showed then.
+    """Executed plan: one result for each action that was tried, in order, and what the screen showed afterwards.
 
-    The first that fails is the last that is tried. `frames` holds what the screen showed when the actions of an id were done. Pictures that no
-    planner needs any more are None, or missing. `urls` holds where the session's browser was by then, if one runs. `note`: what the model is to
-    be told beside that, as when the plan was no good.
+    The first failure is the last action that is tried. `frames` holds the screen contents after the actions of an id.
+    Pictures that planners no longer need are None, or missing. `urls` holds the URLs of the session's browser at those
+    points, if one runs. `note`: additional text for the model, for example if the plan was invalid.
     """
 
     plan: Plan
@@ -160,12 +161,18 @@ class VisionBackend(ABC):
 
     @classmethod
     def missing(cls) -> str | None:
-        """What it lacks here, with the cure; None when nothing. Asked before it is built; must be quick and import nothing heavy."""
+        """Return what the backend lacks here, with the remedy, or None if nothing.
+
+        Called before it is instantiated; must be quick and import nothing heavy.
+        """
         return None
 
     @classmethod
     def unfit(cls, config: BaseModel) -> str | None:
-        """Why it cannot be used with these settings, an instance of `LoadedConfig`, with the cure; None when it can. Asked when `missing` is."""
+        """Return why the backend cannot be used with these settings, an instance of `Config`, or None if it can.
+
+        The reason includes the remedy. Called together with `missing`.
+        """
         return None
 
     async def open(self, context: BackendContext) -> None:

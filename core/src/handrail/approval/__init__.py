@@ -1,1 +1,1 @@
-"""What a person is asked, and what their answer means."""
+"""Approval by the user: the questions, and the meaning of the answers."""

@@ -1,7 +1,7 @@
-"""What an agent asks a person in words, and the person's answers. Nothing is allowed by them: that is what `confirm` is for.
+"""Questions of an agent to the user in free form, and the answers. They allow nothing: that is what `confirm` is for.
 
-A session's confirmer who can put such questions has a method `ask` (`Respondent`). Where there is none, or nobody answers, the question fails.
-While it waits, whoever else is at this machine may answer it (`pending`).
+A session's confirmer that supports such questions has a method `ask` (`Respondent`). Without one, or if nobody answers,
+the question fails. While it is open, another user of this machine may answer it (`inbox`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_REPLY_CHARS = 10_000
 
 
 class AnswerKind(StrEnum):
-    """What kind of answer a question wants."""
+    """Kind of answer that a question expects."""
 
     CHOICE = "choice"
     TEXT = "text"
@@ -40,7 +40,10 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question. `options` belong to a choice, and `several` of them may be taken; a person may always answer a choice in own words."""
+    """Question of an agent. `options` are for a choice, of which `several` may be selected.
+
+    A choice may always be answered in free text, too.
+    """
 
     question: str
     kind: AnswerKind = AnswerKind.TEXT
@@ -48,7 +51,10 @@ class Question:
     several: bool = False
 
     def misfit(self, reply: Reply) -> str | None:
-        """Why this is no answer to the question; None when it is one. None as an answer means that it was left open."""
+        """Return why the reply does not fit the question, or None if it fits.
+
+        None as a reply leaves the question open.
+        """
         if reply is None:
             return None
         if self.kind is AnswerKind.YES_NO:
@@ -65,7 +71,7 @@ Reply: TypeAlias = str | bool | tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class InquiryReplies:
-    """A person's answers, in order. `by`: where the person is, when it is not where they were asked."""
+    """Answers of the user, in order. `by`: where the user answered, if not where they were asked."""
 
     replies: tuple[Reply, ...]
     by: str = ""
@@ -73,8 +79,10 @@ class InquiryReplies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """Questions that a person answers together. `id` names it in its session, `expires` is seconds until nobody has answered. `among` holds
-    all questions of the session that wait.
+    """Questions that the user answers together.
+
+    `id` identifies them within their session, `expires` is the number of seconds until they count as unanswered.
+    `among` holds all pending questions of the session.
     """
 
     id: str
@@ -85,12 +93,12 @@ class Inquiry:
     among: ApprovalBroker = field(repr=False, compare=False)
 
     def misfit(self, replies: Sequence[Reply]) -> str | None:
-        """Why these are no answers to the questions; None when they are."""
+        """Return why the replies do not fit the questions, or None if they fit."""
         return find_misfit(self.questions, replies)
 
 
 def find_misfit(questions: Sequence[Question], replies: Sequence[Reply]) -> str | None:
-    """Why these are no answers to the questions, one for each in order; None when they are."""
+    """Return why the replies, one for each question in order, do not fit, or None if they fit."""
     if len(replies) != len(questions):
         return f"there are {len(questions)} questions and {len(replies)} answers"
     pairs = zip(questions, replies, strict=True)
@@ -100,14 +108,14 @@ def find_misfit(questions: Sequence[Question], replies: Sequence[Reply]) -> str 
 
 @runtime_checkable
 class Respondent(Protocol):
-    """A confirmer that also puts questions in words.
+    """Confirmer that also asks questions in free form.
 
-    It gives an answer for each question, in order. It raises `DeniedByUser` when the person would not answer, `NoConfirmer` where there is
-    nobody, and is cancelled when no answer is needed any more.
+    It returns an answer for each question, in order. It raises `DeniedByUser` if the user declines to answer,
+    `NoConfirmer` if nobody can be asked, and is cancelled when an answer is no longer needed.
     """
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
-        """What the person says to each question."""
+        """Return the user's answer to each question."""
         ...
 
 
@@ -129,7 +137,10 @@ class AskingSession(Protocol):
 async def ask_questions(
     session: AskingSession, invocation: Invocation, questions: Sequence[Question]
 ) -> tuple[Reply, ...]:
-    """A person's answers to the questions of a call, in order. Raises `NoConfirmer` or `DeniedByUser` when there is none at all."""
+    """Return the user's answers to the questions of a call, in order.
+
+    Raises `NoConfirmer` or `DeniedByUser` if there is no answer at all.
+    """
     respondent = session.confirmer
     if not session.court.judging.interactive or not isinstance(respondent, Respondent):
         raise NoConfirmer("nobody is there to answer", hint="go on without an answer, or say what is not known")
@@ -166,7 +177,7 @@ async def _collect_replies(session: AskingSession, inquiry: Inquiry, respondent:
 
 
 def inquiry_wire(inquiry: Inquiry) -> dict[str, Any]:
-    """The questions as plain data for a host."""
+    """Return the questions as plain data for a host."""
     return {
         "inquiry": inquiry.id,
         "questions": [question_wire(question) for question in inquiry.questions],
@@ -176,7 +187,7 @@ def inquiry_wire(inquiry: Inquiry) -> dict[str, Any]:
 
 
 def question_wire(question: Question) -> dict[str, Any]:
-    """A question as plain data."""
+    """Return a question as plain data."""
     wire: dict[str, Any] = {"question": question.question, "kind": question.kind.value}
     if question.kind is AnswerKind.CHOICE:
         wire |= {"options": list(question.options), "several": question.several}
@@ -184,7 +195,7 @@ def question_wire(question: Question) -> dict[str, Any]:
 
 
 def parse_reply(value: object) -> Reply:
-    """An answer as JSON gives it; whether it fits is told by `find_misfit`."""
+    """Return an answer from JSON as a reply; `find_misfit` checks if it fits."""
     if is_list(value):
         return tuple(value)
     return cast("Reply", value)

@@ -47,14 +47,15 @@ class ApprovalBroker:
         return tuple(each.approval for each in self._open.values() if each.waiting.answer is None)
 
     def next_id(self) -> str:
-        """A name for a new question: a1, a2 …"""
+        """Return an id for a new question: a1, a2 …"""
         self._asked += 1
         return f"a{self._asked}"
 
     def answer(self, ids: str | Iterable[str], answer: Answer) -> None:
-        """Answer one question about a call, or several together; all of them or, when one does not take this answer, none.
+        """Answer one question about a call, or several together.
 
-        Raises `NotFound` for a question that is not open, `InvalidArguments` for an answer that is none.
+        If one of them does not accept the answer, none is answered. Raises `NotFound` for a question that is not open,
+        `InvalidArguments` for an invalid answer.
         """
         wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
         for id in wanted:
@@ -67,7 +68,7 @@ class ApprovalBroker:
             raise NotFound(f"no question {missed[0]!r} is open: somebody has just answered it")
 
     def given(self, id: str) -> Answer | InquiryReplies | None:
-        """How an open question was answered elsewhere, for a confirmer that takes it back; None when it was not."""
+        """Return the answer given elsewhere to an open question, for a confirmer that withdraws it, or None."""
         if (asked := self._open.get(id)) is not None:
             return asked.waiting.answer
         inquiry = self._inquiries.get(id)
@@ -90,9 +91,9 @@ class ApprovalBroker:
     async def ask(
         self, approval: Approval, confirmer: Confirmer, judge: Callable[[], Awaitable[Verdict]]
     ) -> Answer | Verdict:
-        """A person's answer, or the new verdict (by `judge`) when it turned out that nobody needs to be asked any more.
+        """Return the user's answer, or the new verdict (by `judge`) if approval is no longer required.
 
-        Raises `NoConfirmer` when the question expired or was given up, and whatever the confirmer raises.
+        Raises `NoConfirmer` if the question expired or was abandoned, and any exception of the confirmer.
         """
 
         async def needless() -> Verdict | None:
@@ -109,7 +110,7 @@ class ApprovalBroker:
             del self._open[approval.id]
 
     async def inquire(self, inquiry: Inquiry, respondent: Respondent) -> InquiryReplies:
-        """A person's answers to questions in words. Raises as `ask` does."""
+        """Return the user's answers to free-form questions. Raises the same errors as `ask`."""
 
         async def needless() -> None:
             """They are needed until they are there."""

@@ -1,11 +1,11 @@
-"""Questions as they are left for a person at this machine, who answers them with `handrail approvals` or in the console.
+"""Inbox of questions for users of this machine, who answer with `handrail approvals` or in the console.
 
-Each is a file in the state folder that only the person's own user can read, and so is its answer. Whoever takes the question away was first,
-and their answer counts, in whatever process they are. An answer counts once, for the question whose nonce it carries. Nobody there, nothing
-read, nothing understood: that is a no.
+Each question is a file in the state folder that only the same user can read, and so is its answer. The first process to
+take the question away is the one whose answer counts. An answer is valid once, for the question whose nonce it carries.
+A missing, unreadable or invalid answer counts as a denial.
 
-Beside each lies a file that its asker holds locked. The kernel gives the lock up with the process, however that ends: a question whose asker is
-gone is cleared away by whoever sees it first.
+Next to each question is a file that its asker keeps locked. The kernel releases the lock with the process, however that
+ends: a question whose asker is gone is removed by the first process that notices.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PendingQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval(PendingQuestion):
-    """A question about a call: what a person is shown (`narrow`: the same for a telephone), and what may be answered."""
+    """Approval request in the inbox: its text (`narrow`: the same for a phone), and the permitted answers."""
 
     tool: str
     text: str
@@ -76,12 +76,12 @@ class PendingInquiry(PendingQuestion):
     questions: tuple[Question, ...]
 
     def misfit(self, replies: Sequence[Reply]) -> str | None:
-        """Why these are no answers to the questions; None when they are."""
+        """Return why the replies do not fit the questions, or None if they fit."""
         return find_misfit(self.questions, replies)
 
 
 def post_question(asked: Approval | Inquiry, *, places: AppDirs, session: str) -> PostedQuestion[Any]:
-    """The question, left for whoever comes. Raises OSError where it cannot be."""
+    """Post the question to the inbox and return it. Raises OSError on failure."""
     common: dict[str, Any] = {
         "id": asked.id,
         "session": session,
@@ -115,7 +115,7 @@ def post_question(asked: Approval | Inquiry, *, places: AppDirs, session: str) -
 
 
 class PostedQuestion(Generic[T]):
-    """A question that was left. `understand` makes an answer of what was given, and a no of what is none (None)."""
+    """Question in the inbox. `understand` parses the given answer; an invalid one (None) counts as a denial."""
 
     def __init__(
         self, pending: PendingQuestion, files: QuestionFiles, understand: Callable[[Mapping[str, Any] | None], T]
@@ -145,7 +145,7 @@ class PostedQuestion(Generic[T]):
         return True
 
     async def given(self) -> T:
-        """The answer that is given to it, as soon as there is one."""
+        """Wait for the answer and return it."""
         while (given := read_private_json(self._files.answer, most=MAX_QUESTION_BYTES)) is None:
             await anyio.sleep(ANSWER_POLL_S)
         nonce = given.get("nonce")
@@ -153,7 +153,7 @@ class PostedQuestion(Generic[T]):
         return self._understand(given if ours else None)
 
     def close(self) -> None:
-        """Nothing is left of it."""
+        """Remove the question's files, and release the lock."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
@@ -162,7 +162,7 @@ class PostedQuestion(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class QuestionFiles:
-    """What one question is made of: the question as it waits, as it is taken, its answer, and what its asker holds."""
+    """Files of one question: pending, taken, its answer, and the asker's lock file."""
 
     question: Path
     taken: Path
@@ -180,7 +180,7 @@ class QuestionFiles:
             return
 
     def asked(self) -> bool:
-        """Whether its asker is still there."""
+        """Return True if the asker's process still exists."""
         return is_held(self.asker)
 
 
@@ -189,7 +189,7 @@ def _question_files(folder: Path, id: str) -> QuestionFiles:
 
 
 def list_pending_questions(places: AppDirs) -> list[PendingApproval | PendingInquiry]:
-    """The questions that wait now, oldest first."""
+    """Return the pending questions, oldest first."""
     return sorted(_iter_open_questions(places), key=lambda left: left.expires)
 
 
@@ -203,8 +203,9 @@ def answer_approval(
     feedback: str = "",
     by: str = "at this machine",
 ) -> None:
-    """Answer a question about a call; `grant` is a place in its grants, `by` says where the person is. Raises `NotFound` when it is no longer
-    open: it was answered, cancelled, or its time is over.
+    """Answer a question about a call; `grant` is an index into its grants, `by` says where the user is.
+
+    Raises `NotFound` if it is no longer open: it was answered or cancelled, or has expired.
     """
     _write_answer(places, left, {"choice": choice.value, "grant": grant, "args": args, "feedback": feedback, "by": by})
 
@@ -259,7 +260,7 @@ def _iter_open_questions(places: AppDirs) -> Iterator[PendingApproval | PendingI
 
 
 def _parse_answer(given: Mapping[str, Any] | None, approval: Approval) -> Answer:
-    """What was answered; whatever is no plain answer to this very question is a no."""
+    """Parse an answer; anything but a valid answer to this question is a denial."""
     if given is None:
         return Answer(Choice.DENY, feedback="the answer belonged to another question")
     try:
@@ -276,7 +277,7 @@ def _parse_answer(given: Mapping[str, Any] | None, approval: Approval) -> Answer
 
 
 def _parse_replies(given: Mapping[str, Any] | None, left: PendingInquiry) -> InquiryReplies:
-    """What was answered; whatever is no answer to these very questions leaves them open."""
+    """Parse the replies; if they do not fit these questions, all questions count as left open."""
     nothing = InquiryReplies((None,) * len(left.questions), str((given or {}).get("by") or ""))
     told = (given or {}).get("replies")
     if not is_list(told):

@@ -49,7 +49,7 @@ class OpenQuestion(Generic[T]):
         self.news.set()
 
     def reconsider(self) -> None:
-        """It may not be needed any more."""
+        """Request a check of whether the question is still needed."""
         self.stale = True
         self.news.set()
 
@@ -59,10 +59,10 @@ class OpenQuestion(Generic[T]):
         leave: Callable[[], PostedQuestion[T]] | None,
         needless: Callable[[], Awaitable[Needless | None]],
     ) -> T | Needless:
-        """The first answer, of who is `asked` or of somebody at this machine, where `leave` leaves it; or what `needless` says instead once
-        nobody needs to be asked any more.
+        """Return the first answer, of the confirmer (`asked`) or from the inbox, where `leave` posts the question.
 
-        Raises `NoConfirmer` when the question expired or was given up, and whatever `asked` raises.
+        Returns the value of `needless` instead once no answer is needed any more. Raises `NoConfirmer` if the question
+        expired or was abandoned, and any exception of `asked`.
         """
         asking = asyncio.ensure_future(asked)
         asking.add_done_callback(self._tell)
@@ -119,7 +119,7 @@ class OpenQuestion(Generic[T]):
                     return instead
 
     async def _taken(self) -> T | None:
-        """The answer of whoever took the question away at this machine before the confirmer answered; None when they ended without one."""
+        """Return the answer of whoever took the question from the inbox first, or None if they ended without one."""
         with anyio.move_on_after(TAKEN_ANSWER_S):
             while self.answer is None:
                 await self.news.wait()

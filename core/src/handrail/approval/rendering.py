@@ -1,6 +1,6 @@
-"""A question in words, for a person: what will happen, where the risk is, and why it is asked.
+"""Text of a question for the user: what will happen, where the risk is, and why it is asked.
 
-Three kinds of lines, told apart by how they begin, so that no data can look like a line of ours:
+There are three kinds of lines with distinct prefixes, which prevents data from imitating Handrail's own lines:
 
     Our own words, which hold data only in one line, cut and escaped.
         | data, letter by letter; `:` instead of `|` where one line of it goes on
@@ -62,7 +62,7 @@ ACCESS_PHRASES: Mapping[str, str] = {
 
 
 def question(approval: Approval, *, width: int = DEFAULT_WIDTH) -> str:
-    """The whole question, in lines of at most `width` columns."""
+    """Return the full text of the question, in lines of at most `width` columns."""
     return "\n".join(_render_lines(approval, max(width, MIN_WIDTH)))
 
 
@@ -129,7 +129,7 @@ def _find_shown_arguments(args: Mapping[str, Any], kind: str, title: str, shown:
 
 
 def _render_steps(steps: Sequence[ApprovalStep], command: str, width: int) -> Iterator[str]:
-    """Each part in its decoded words, where these are not what is written, or there are several; and what it touches."""
+    """Yield each part in decoded words, if these differ from the text or there are several, and its accesses."""
     if not any(step.touches or _is_reworded(step, command) for step in steps):
         return
     yield "That means:"
@@ -157,7 +157,7 @@ def _describe_access(touch: Access) -> str:
 
 
 def _render_host(url: str, width: int) -> Iterator[str]:
-    """The host that an address really leads to, in the letters that are sent."""
+    """Yield the host that a URL really refers to, in the characters that are sent."""
     host = find_url_host(url)
     if host is None:
         yield "on the host: (it cannot be told from this address)"
@@ -171,7 +171,7 @@ def _render_host(url: str, width: int) -> Iterator[str]:
 
 
 def find_url_host(url: str) -> str | None:
-    """The host in an address, as it will be asked for; None when it cannot be told."""
+    """Return the host in a URL as it will be requested, or None if unknown."""
     return urls.evaluate_url(url, scheme="https").host or None
 
 
@@ -213,7 +213,10 @@ def render_data(
     letters: int = MAX_DATA_CHARS,
     lines: int = MAX_DATA_LINES,
 ) -> Iterator[str]:
-    """The text in lines that nothing in it can leave, with marks under `spans`. What is long is cut, which is said; never at a mark."""
+    """Yield the text in lines that it cannot escape from, with marks under `spans`.
+
+    Long text is truncated with a notice, but never at a mark.
+    """
     marked = [(max(0, start), min(end, len(text))) for start, end in spans if 0 <= start < end and start < len(text)]
     shown = 0
     for start, end in _select_spans(text, marked, letters):
@@ -226,7 +229,7 @@ def render_data(
 
 
 def _select_spans(text: str, marked: Sequence[TextSpan], letters: int) -> list[TextSpan]:
-    """What is shown of a text: its beginning, its end, and the beginning of each marked place."""
+    """Return the spans of a text to show: its beginning, its end, and the beginning of each marked span."""
     if len(text) <= letters:
         return [(0, len(text))]
     half = letters // 2
@@ -283,7 +286,7 @@ def _build_mark_line(row: RenderedRow, marked: Sequence[TextSpan]) -> str:
 
 
 def _iter_cells(text: str) -> Iterator[tuple[int, str, int]]:
-    """Each letter's place, how it is shown and in how many columns; line ends as they are."""
+    """Yield each character's position, its displayed form and its width in columns; newlines are unchanged."""
     strangers = find_confusables(text)
     on_one = 0
     for place, letter in enumerate(text):

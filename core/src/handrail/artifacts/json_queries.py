@@ -1,6 +1,6 @@
-"""What can be asked of JSON, and of JSON lines as an array of them.
+"""Queries of JSON artifacts, and of JSON lines as an array.
 
-A path names a value in it: `$.users[0].name`, `users[-1]["first name"]`; empty or `$` is the whole.
+A path names a value: `$.users[0].name`, `users[-1]["first name"]`; empty or `$` is the entire document.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _parse_json(data: bytes, what: str) -> Any:
 
 
 def _parse_path(path: str) -> list[PathKey]:
-    """A path as keys and indexes. Raises `InvalidArguments`."""
+    """Return a path as keys and indexes. Raises `InvalidArguments`."""
     rest = path.strip().removeprefix("$")
     steps: list[PathKey] = []
     at = 0
@@ -202,7 +202,7 @@ def _parse_path(path: str) -> list[PathKey]:
 
 
 def _get_at_keys(value: Any, steps: Sequence[PathKey]) -> Any:
-    """The value under the keys; `MISSING_VALUE` where there is none."""
+    """Return the value under the keys, or `MISSING_VALUE` if there is none."""
     for step in steps:
         if is_object(value):
             value = value.get(str(step), MISSING_VALUE)
@@ -218,7 +218,7 @@ def _parse_index(step: PathKey) -> int | None:
 
 
 def _resolve_path(artifact: JsonArtifact, path: str) -> Any:
-    """The value at the path. `NotFound` says how far the path leads."""
+    """Return the value at the path. Raises `NotFound`, which says how far the path resolves."""
     steps, value = _parse_path(path), _load_document(artifact)
     if isinstance(value, _JsonLineValues) and steps:
         index = _parse_index(steps[0])

@@ -1,4 +1,4 @@
-"""What a file holds, told by how it begins and ends. Where that is not certain, it is text."""
+"""Detection of a file's kind by its beginning and end; text if uncertain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _XML_TAG = re.compile(r"<([A-Za-z_][\w:.-]{0,100})[\s/>]")
 
 
 def detect_file_kind(path: Path) -> str:
-    """json, jsonl, xml, markdown, yaml, csv, binary or text."""
+    """Return the kind of a file: json, jsonl, xml, markdown, yaml, csv, binary or text."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         head = file.read(SAMPLE_BYTES)
         size = os.fstat(file.fileno()).st_size
@@ -31,7 +31,7 @@ def detect_file_kind(path: Path) -> str:
 
 
 def detect_kind(head: bytes, tail: bytes, *, whole: bool) -> str:
-    """The same of a text's first 64 KiB and its last; `whole`: `head` is all there is."""
+    """Return the kind of a text from its first 64 KiB and its end; `whole`: `head` is the entire text."""
     if b"\0" in head or not _is_utf8(head, whole=whole):
         return "binary"
     text = head.decode("utf-8", "ignore").removeprefix("\ufeff").lstrip()
@@ -48,7 +48,7 @@ def detect_kind(head: bytes, tail: bytes, *, whole: bool) -> str:
 
 
 def _is_utf8(head: bytes, *, whole: bool) -> bool:
-    """Whether it is text but for a character that the end has cut, and a few bytes that are none in a thousand."""
+    """Return True if the data is UTF-8, apart from a truncated last character and one invalid byte in a thousand."""
     text = head.decode("utf-8", "replace")
     return text.count("\ufffd") <= (len(text) // 1_000 if whole else len(text) // 1_000 + 1)
 

@@ -20,7 +20,7 @@ STEP_BYTES = 65_536
 
 @dataclass(slots=True)
 class LineIndex:
-    """How many line ends stand before each whole block of a file, as far as anybody has counted."""
+    """Number of newlines before each full block of a file, as far as counted."""
 
     before: list[int] = field(default_factory=lambda: [0])
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -44,7 +44,7 @@ class ArtifactLines:
         self._marks = marks
 
     def count(self) -> int:
-        """How many lines there are; a last one without a line feed counts."""
+        """Return the number of lines, including a last one without a line feed."""
         with self._artifact.open() as file:
             full, position = self._counted(file, upto=None)
             rest = _read_at(file, position, BLOCK_BYTES)
@@ -60,7 +60,7 @@ class ArtifactLines:
             return _read_page(file, position, first, count, skip=skip, limit=limit, artifact=self._artifact)
 
     def tail(self, count: int, *, all: int, limit: int) -> LinePage:
-        """The last `count` lines of `all`, or so many of them as `limit` bytes hold; of one that is longer, its end."""
+        """Return the last `count` of `all` lines, or as many as fit into `limit` bytes; of a longer line, its end."""
         with self._artifact.open() as file:
             size = file.seek(0, SEEK_END)
             reach = min(size, limit)
@@ -72,7 +72,7 @@ class ArtifactLines:
         return LinePage("\n".join(shown), all - len(shown) + 1, all)
 
     def start_of(self, line: int, file: FileIO) -> int:
-        """Where a line begins, in bytes; the end of the file where it has fewer."""
+        """Return the byte offset where a line begins, or the end of the file if it has fewer lines."""
         wanted = line - 1
         self._counted(file, upto=wanted)
         block = max(0, bisect_right(self._marks.before, wanted - 1) - 1) if wanted else 0
@@ -92,7 +92,10 @@ class ArtifactLines:
         return position
 
     def _counted(self, file: FileIO, *, upto: int | None) -> tuple[int, int]:
-        """Count whole blocks until so many line ends are known, or all; line ends in whole blocks, and where those end."""
+        """Count full blocks until that many newlines are known, or to the end.
+
+        Returns the number of newlines in full blocks, and the offset where these end.
+        """
         before = self._marks.before
         with self._marks.lock:
             buffer = bytearray(BLOCK_BYTES)
@@ -136,7 +139,7 @@ def _read_page(
 
 
 def find_line_end(file: FileIO, position: int, artifact: Artifact) -> int:
-    """Where the line ends that goes through the place: at its line feed, or where the file ends."""
+    """Return the end of the line that contains the position: its line feed, or the end of the file."""
     for start, data in iter_blocks(file, position, artifact):
         if (at := data.find(b"\n")) >= 0:
             return start + at
@@ -145,7 +148,7 @@ def find_line_end(file: FileIO, position: int, artifact: Artifact) -> int:
 
 
 def iter_blocks(file: FileIO, position: int, artifact: Artifact) -> Iterator[tuple[int, bytes]]:
-    """The rest of the file in pieces, each with its place."""
+    """Yield the rest of the file in blocks, each with its position."""
     while data := _read_at(file, position, BLOCK_BYTES):
         artifact.checkpoint()
         yield position, data

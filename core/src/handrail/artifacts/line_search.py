@@ -1,4 +1,7 @@
-"""Lines that a pattern fits, in a file of any size, in time linear in its length: RE2 over whole pieces of it, not line by line."""
+"""Search for lines that match a pattern, in a file of any size and in linear time.
+
+RE2 runs over entire blocks, not line by line.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ class LineMatch:
 
 
 class LinePattern:
-    """A regular expression in RE2's syntax, looked for in each line. Raises `InvalidArguments` for one that it is not."""
+    """Regular expression in RE2 syntax, searched for in each line. Raises `InvalidArguments` for an invalid one."""
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         # It has no types.
@@ -64,7 +67,7 @@ class LinePattern:
         self._needle: Any = None if needle is None else re2.compile(needle, options).search
 
     def find(self, data: bytearray, start: int, end: int) -> int:
-        """Where it first fits between the two places; -1 for nowhere."""
+        """Return the position of the first match between the two positions, or -1."""
         needle = self._needle
         if needle is None:
             return self._first(data, start, end)
@@ -89,7 +92,7 @@ class LinePattern:
 
 
 def find_required_literal(pattern: str) -> bytes | None:
-    """A text that stands in every line which the pattern fits, the longest that is plain to see; None where there is none to speak of."""
+    """Return a text contained in every line that matches the pattern: the longest that is easy to find, or None."""
     if "|" in pattern or "(?" in pattern:
         return None
     runs, depth = [""], 0
@@ -114,7 +117,7 @@ def find_required_literal(pattern: str) -> bytes | None:
 def iter_matches(
     file: FileIO, pattern: LinePattern, artifact: Artifact, *, first: int = 1, position: int = 0
 ) -> Iterator[LineMatch]:
-    """Every line from number `first`, which begins at `position`, that the pattern fits, in order."""
+    """Yield every line that matches the pattern, in order, from number `first` on, which begins at `position`."""
     buffer = bytearray(PIECE_BYTES)
     view = memoryview(buffer)
     file.seek(position)
@@ -156,7 +159,10 @@ def iter_matches(
 
 
 def read_line_at(file: FileIO, start: int, at: int, artifact: Artifact, *, limit: int) -> tuple[str | None, int | None]:
-    """The line that begins at `start`, at most about `limit` bytes of it around the place `at`, and where the next begins; None for none."""
+    """Return the line that begins at `start`, and the position of the next; None for both at the end of the file.
+
+    At most about `limit` bytes around the position `at` within the line are returned.
+    """
     skip = max(0, at - limit // 4) if at > limit // 2 else 0
     file.seek(start + skip)
     data = file.read(limit + 1)

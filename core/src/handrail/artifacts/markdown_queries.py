@@ -1,4 +1,4 @@
-"""What can be asked of Markdown. Lines are counted from 1, as everywhere; what stands in a fenced block is no heading and no link."""
+"""Queries of Markdown artifacts. Line numbers start at 1; contents of fenced blocks are not headings or links."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MarkdownHeading:
 
 @dataclass(frozen=True, slots=True)
 class FencedBlock:
-    """A fenced block: its first and last line (the fences), 0 for one that nothing closes, and what it says it is written in."""
+    """Fenced block: its first and last line (the fences), 0 if it is not closed, and its declared language."""
 
     line: int
     last: int
@@ -156,7 +156,7 @@ class _NoAliasLoader(yaml.SafeLoader):
 
 
 def _iter_matching_lines(artifact: MarkdownArtifact, pattern: str) -> Iterator[tuple[int, int, str]]:
-    """Lines that a pattern fits: number, place, text."""
+    """Yield the lines that match a pattern: number, position, text."""
     with artifact.open() as file:
         for hit in iter_matches(file, LinePattern(pattern), artifact):
             here = file.tell()
@@ -167,7 +167,7 @@ def _iter_matching_lines(artifact: MarkdownArtifact, pattern: str) -> Iterator[t
 
 
 def _iter_blocks(artifact: MarkdownArtifact) -> Iterator[MarkdownHeading | FencedBlock]:
-    """Headings and fenced blocks, in order; a block when it has ended."""
+    """Yield headings and fenced blocks, in order; a block when it ends."""
     opened: tuple[int, str, str] | None = None
     matter = _find_frontmatter_end(artifact)
     for line, place, text in _iter_matching_lines(artifact, _BLOCK_PATTERN):
@@ -201,7 +201,7 @@ def _is_closing_fence(fence: str, opened: str) -> bool:
 
 
 def _read_line_above(artifact: MarkdownArtifact, line: int, place: int) -> str | None:
-    """The line above, when it is a paragraph that an underline makes a heading of."""
+    """Return the line above if it is a paragraph that an underline turns into a heading, else None."""
     if line < 2:
         return None
     with artifact.open() as file:
@@ -252,7 +252,7 @@ def _iter_links(artifact: MarkdownArtifact) -> Iterator[dict[str, Any]]:
 
 
 def _paginate_items(key: str, items: Iterator[dict[str, Any]], limit: int) -> dict[str, Any]:
-    """Items as long as there is room, each of which begins with its line."""
+    """Return items while there is room; the first field of each is its line."""
     shown: list[dict[str, Any]] = []
     for item in items:
         limit -= sum(len(str(value).encode()) + len(name) + 6 for name, value in item.items())

@@ -10,7 +10,7 @@ _PICTURE_NAME = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
 
 
 def read_picture(folder: Path, name: object) -> bytes | None:
-    """A picture (JPEG or PNG) in a session's folder by the name that the record has for it; None where it is not kept any longer."""
+    """Return a picture (JPEG or PNG) in a session's folder by its recorded name, or None if it was deleted."""
     if not isinstance(name, str) or not _PICTURE_NAME.fullmatch(name):
         return None
     file = folder / name

@@ -33,7 +33,7 @@ class ArtifactContext(CallContext, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArtifactQuery:
-    """What can be asked of artifacts of the class `fits`: made by `artifact_query`."""
+    """Query of artifacts of the class `fits`, created by `artifact_query`."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class ArtifactQuery:
         return model, renamed
 
     def tool(self, handles: Sequence[str]) -> Tool:
-        """The query as a tool for these artifacts."""
+        """Return the query as a tool for the artifacts with these handles."""
         model, renamed = self.arguments
         # Of one handle, the schema of a literal would say `const`, which fewer models and clients know.
         shown = WithJsonSchema({"type": "string", "enum": list(handles), "description": "Its handle."})

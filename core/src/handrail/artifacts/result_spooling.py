@@ -1,4 +1,4 @@
-"""What a handler returned, when it is more than a result can show, or is declared to be an artifact."""
+"""Storage of handler results that are too long to show, or declared to be artifacts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPOOL_THRESHOLD = 2**20
 
 
 def convert_to_plain(returned: Any) -> Any:
-    """A model as a mapping, and bytes as the text that they are; what is no text stays as it is."""
+    """Convert a model to a mapping, and bytes to text; binary data and other values are unchanged."""
     if isinstance(returned, BaseModel):
         return returned.model_dump(mode="json", by_alias=True)
     if not isinstance(returned, bytes | bytearray | memoryview):
@@ -29,9 +29,9 @@ def convert_to_plain(returned: Any) -> Any:
 
 
 async def build_result(returned: Any, tool: Tool, artifacts: CallArtifacts, *, limit: int) -> ToolResult:
-    """The result with its text or bytes kept as an artifact, where the tool declares one or they are more than `limit` bytes.
+    """Build the result, and keep its text or bytes as an artifact if declared, or longer than `limit` bytes.
 
-    Shown are the text, or its head and tail, and the handle. When there is no room for an artifact, a note says so.
+    It shows the text, or its head and tail, and the handle. If there is no space for an artifact, a note says so.
     """
     kind = _get_declared_kind(tool)
     if isinstance(returned, MAPPING_TYPES):
@@ -49,7 +49,7 @@ async def build_result(returned: Any, tool: Tool, artifacts: CallArtifacts, *, l
 
 
 def _get_declared_kind(tool: Tool) -> type[Artifact] | None:
-    """The class of artifacts that a tool declares. Raises TypeError when its function names none."""
+    """Return the artifact class that a tool declares, or None. Raises TypeError if its function returns no class."""
     if tool.artifact is None or isinstance(tool.artifact, str):
         return ARTIFACT_KINDS[tool.artifact] if tool.artifact is not None else None
     named: Any = tool.artifact()

@@ -1,4 +1,4 @@
-"""What is kept of past sessions, and for how long. What a living session holds, in whatever process, is never taken."""
+"""Retention of past sessions' data. Files of a running session, in any process, are never deleted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def prune_artifacts(folder: Path, *, days: float, most: int) -> int:
 
 
 def prune_audit(folder: Path, *, days: float, most: int) -> int:
-    """The same of audit files, each for itself; the last writer holds a lock on it as long as it lives."""
+    """Delete audit files like `prune_artifacts`, each separately; a file is locked while its last writer lives."""
     return _prune_items(list(_list_files(folder, ".jsonl")), days=days, most=most)
 
 
@@ -96,7 +96,7 @@ def _delete_unlocked(path: Path) -> bool:
 
 
 def _list_session_folders(folder: Path) -> Iterator[StoredItem]:
-    """The folders in it; what a link leads to is nobody's to delete."""
+    """Yield the subfolders of the folder; symlinks are not followed, since their targets are not ours to delete."""
     for entry in _scan_folder(folder):
         if entry.is_dir(follow_symlinks=False):
             files = list(_list_files(Path(entry.path)))

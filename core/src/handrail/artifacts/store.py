@@ -1,6 +1,7 @@
-"""Results too long to show: kept whole in a file, shown as a handle, and looked into by query tools (see `queries`).
+"""Store of results too long to show: saved in full to a file, shown as a handle, and read with query tools.
 
-A file is written through a `ArtifactSpool`; when that is closed, the session holds an `Artifact` of the kind that was declared or is found in it.
+See `queries`. A file is written through an `ArtifactSpool`; when that is closed, the session holds an `Artifact` of the
+declared or detected kind.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Artifact:
         return os.stat(self.path, follow_symlinks=False).st_size
 
     def open(self) -> FileIO:
-        """The file for reading, unbuffered; `NotFound` when it is gone."""
+        """Open the file for reading, unbuffered. Raises `NotFound` if it is gone."""
         try:
             return FileIO(os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
         except OSError as exc:
@@ -66,11 +67,11 @@ class Artifact:
 
     @property
     def cache(self) -> dict[str, Any]:
-        """What queries remember of it between calls: an index, never its content."""
+        """Data that queries keep between calls: an index, never content."""
         return self._cache
 
     def reader(self) -> Self:
-        """The same artifact for one query, which `stop` ends."""
+        """Return the same artifact for one query, which `stop` cancels."""
         reader = copy.copy(self)
         reader._stopped = threading.Event()
         return reader
@@ -80,12 +81,12 @@ class Artifact:
         self._stopped.set()
 
     def checkpoint(self) -> None:
-        """Raise `Stopped` when nobody waits for the answer any more; to be called now and then while reading."""
+        """Raise `Stopped` if the answer is no longer needed; call it periodically while reading."""
         if self._stopped.is_set():
             raise Stopped("the call was cancelled")
 
     def wire(self) -> dict[str, Any]:
-        """How a result names it: `{id, kind, path, bytes, lines?}`."""
+        """Return the form of the artifact in a result: `{id, kind, path, bytes, lines?}`."""
         return {"id": self.id, "kind": self.kind, "path": str(self.path), "bytes": self.size}
 
 
@@ -178,7 +179,7 @@ class ArtifactSpool:
 
     @property
     def kind(self) -> str:
-        """What it is declared to hold, or was found to hold when it was closed; until then text."""
+        """Kind that was declared, or detected on closing; text until then."""
         kind = type(self._kept) if self._kept is not None else self.declared
         return (kind or TextArtifact).kind
 
@@ -206,7 +207,7 @@ class ArtifactSpool:
             data = data[written:]
 
     def close(self) -> Artifact:
-        """No more will be written; the artifact."""
+        """Finish writing and return the artifact."""
         if self._kept is None:
             held, self._held = self._held, b""
             try:
@@ -232,14 +233,14 @@ class ArtifactSpool:
         self._owner.drop(self)
 
     def wire(self) -> dict[str, Any]:
-        """How a result names the artifact."""
+        """Close the file and return the form of the artifact in a result."""
         return self.close().wire()
 
 
 class ArtifactStore:
-    """The artifacts of one session, in a folder of its own that is made on first use and locked as long as the session lives.
+    """Artifacts of one session, in a private folder that is created on first use and locked while the session lives.
 
-    `changed` is called whenever another one is held. `limit`: bytes of an artifact that one result may show.
+    `changed` is called whenever an artifact is added. `limit`: bytes of an artifact that one result may show.
     """
 
     def __init__(self, folder: Path, *, limit: int = 51_200, changed: Callable[[], None] = lambda: None) -> None:
@@ -258,13 +259,16 @@ class ArtifactStore:
         self._lock: int | None = None
 
     def of_call(self, call_id: str, tool: str, *, trusted: bool) -> CallArtifacts:
-        """The same for one call, whose text is nobody's to vouch for until it is over, unless the tool is `trusted`."""
+        """Return the artifacts for one call; unless the tool is `trusted`, its text is untrusted until it is over."""
         return CallArtifacts(
             self, call_id, None if trusted else TextSource(tool, call_id, f"{tool}, which is not over")
         )
 
     def create(self, kind: str | type[Artifact] | None = None, *, source: TextSource | None = None) -> ArtifactSpool:
-        """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
+        """Create an empty file for an artifact of that kind, or of a kind detected on closing.
+
+        Raises OSError if space runs out.
+        """
         wanted = ARTIFACT_KINDS[kind] if isinstance(kind, str) else kind
         path = self._new(f".{wanted.kind}" if wanted is not None else ".txt")
         spool = ArtifactSpool(path.stem, path, self, kind=wanted, source=source)
@@ -274,11 +278,17 @@ class ArtifactStore:
     def keep(
         self, data: str | bytes, kind: str | type[Artifact] | None = None, *, source: TextSource | None = None
     ) -> dict[str, Any]:
-        """Keep a text or bytes whole; how a result names it. Raises OSError when the disk is full, and leaves nothing behind then."""
+        """Store a text or bytes in full, and return the form of the artifact in a result.
+
+        Raises OSError if the disk is full, and leaves nothing behind then.
+        """
         return self.create(kind, source=source).put(data)
 
     def store(self, data: bytes, suffix: str) -> Path:
-        """Keep bytes in a file that is no artifact: a picture or a document for a client that takes files. Raises OSError when there is no room."""
+        """Save bytes to a file that is not an artifact: a picture or document for a client that accepts files.
+
+        Raises OSError if there is no space.
+        """
         path = self._new(suffix)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
@@ -296,13 +306,13 @@ class ArtifactStore:
         return path.name
 
     def claim(self, call_id: str, source: TextSource | None) -> None:
-        """A call is over: what it made is this source's."""
+        """Assign a source to what a call made, once the call is over."""
         for _, spool in (made for made in self.unclaimed if made[0] == call_id):
             spool.source = source
         self.unclaimed = [made for made in self.unclaimed if made[0] != call_id]
 
     def withdraw(self, call_id: str) -> frozenset[str]:
-        """What a call that is just over has made is shown to nobody; the handles that are gone."""
+        """Delete what a call that has just ended made, and return the handles removed."""
         made = [spool for made_by, spool in self.unclaimed if made_by == call_id]
         for spool in made:
             spool.close()
@@ -315,7 +325,7 @@ class ArtifactStore:
         return frozenset(spool.id for spool in made)
 
     def get(self, id: str) -> Artifact | None:
-        """The artifact of that handle."""
+        """Return the artifact with that handle, or None."""
         return self._held.get(id)
 
     def source_of(self, id: str) -> TextSource | None:
@@ -324,13 +334,13 @@ class ArtifactStore:
         return held.source if held is not None else None
 
     def forged(self, forge: Callable[[Sequence[Artifact]], Sequence[Tool]]) -> Sequence[Tool]:
-        """What `forge` makes of the artifacts that are held; the same as the last time while they are the same."""
+        """Return the tools that `forge` builds for the held artifacts, cached until these change."""
         if self._tools is None:
             self._tools = forge(tuple(self._held.values()))
         return self._tools
 
     def close(self) -> None:
-        """No artifact will be written any more."""
+        """Close all files and release the lock; artifacts can no longer be written."""
         self._changed = lambda: None
         for spool in list(self._writing):
             spool.close()
@@ -339,12 +349,12 @@ class ArtifactStore:
             self._lock = None
 
     def drop(self, spool: ArtifactSpool) -> None:
-        """Nothing will come of a file that was being written."""
+        """Discard a file that was being written."""
         self._writing = [each for each in self._writing if each is not spool]
         self.unclaimed = [made for made in self.unclaimed if made[1] is not spool]
 
     def hold(self, spool: ArtifactSpool) -> Artifact:
-        """A file that has been written, as an artifact."""
+        """Return a completed file as an artifact, and hold it."""
         from handrail.artifacts.kind_detection import detect_file_kind
 
         self._writing = [each for each in self._writing if each is not spool]
@@ -371,7 +381,7 @@ class ArtifactStore:
 
 
 class CallArtifacts:
-    """Where one call keeps what is too long to show."""
+    """Storage of one call for what is too long to show."""
 
     def __init__(self, artifacts: ArtifactStore, call_id: str, source: TextSource | None) -> None:
         self._artifacts = artifacts
@@ -379,17 +389,23 @@ class CallArtifacts:
         self._source = source
 
     def create(self, kind: str | type[Artifact] | None = None) -> ArtifactSpool:
-        """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
+        """Create an empty file for an artifact of that kind, or of a kind detected on closing.
+
+        Raises OSError if space runs out.
+        """
         spool = self._artifacts.create(kind, source=self._source)
         self._artifacts.unclaimed.append((self._call_id, spool))
         return spool
 
     def keep(self, data: str | bytes, kind: str | type[Artifact] | None = None) -> dict[str, Any]:
-        """Keep a text or bytes whole; how a result names it. Raises OSError when the disk is full."""
+        """Store a text or bytes in full; return the form of the artifact in a result.
+
+        Raises OSError if the disk is full.
+        """
         return self.create(kind).put(data)
 
     def get(self, id: str) -> Artifact | None:
-        """The session's artifact of that handle."""
+        """Return the session's artifact with that handle, or None."""
         return self._artifacts.get(id)
 
     def __iter__(self) -> Iterator[Artifact]:
@@ -400,7 +416,10 @@ class CallArtifacts:
 
 
 def _lock_session_folder(folder: Path) -> int:
-    """The session's folder, made if need be, under a lock that ends with the process. Raises OSError for one that is not a folder of its own."""
+    """Create the session's folder if needed, and lock it until the process ends; return the lock's descriptor.
+
+    Raises OSError if the path is a symlink or not a folder.
+    """
     ensure_private_folder(folder.parent)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)

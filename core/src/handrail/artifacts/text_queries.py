@@ -1,4 +1,4 @@
-"""What can be asked of every artifact, and of text."""
+"""Queries of all artifacts, and of text artifacts."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def artifact_grep(
 
 
 def _group_matches(found: Sequence[LineMatch], context: int) -> Iterator[list[LineMatch]]:
-    """Hits whose surroundings touch, together; without surroundings each for itself."""
+    """Yield groups of matches with adjacent context; without context, each match on its own."""
     group: list[LineMatch] = []
     for hit in found:
         if group and (not context or hit.line - group[-1].line > 2 * context + 1 or len(group) == MAX_GROUP_MATCHES):
@@ -132,7 +132,7 @@ def _group_matches(found: Sequence[LineMatch], context: int) -> Iterator[list[Li
 
 
 def _iter_group_lines(file: FileIO, group: Sequence[LineMatch], artifact: TextArtifact, context: int) -> Iterator[str]:
-    """The lines from before the first hit to after the last, numbered."""
+    """Yield the numbered lines of a group, from the context before its first match to that after its last."""
     places = {hit.line: hit.at for hit in group}
     first, last = max(1, group[0].line - context), group[-1].line + context
     position: int | None = group[0].start if first == group[0].line else artifact.lines.start_of(first, file)

@@ -1,4 +1,4 @@
-"""The tools for artifacts: there while the session holds one that fits."""
+"""Tools for artifacts, available while the session holds a suitable one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ArtifactTools:
     names = ("list_artifacts", "artifact_*")
 
     async def tools(self, session: ArtifactSession) -> Iterable[Tool]:
-        """The same tools as before, as long as the session holds the same artifacts."""
+        """Return the tools for the held artifacts; the same ones as before while these have not changed."""
         if not len(session.artifacts):
             return ()
         return session.artifacts.forged(_build_tools)

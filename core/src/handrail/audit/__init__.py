@@ -1,1 +1,1 @@
-"""What is written down of calls, and read or run again."""
+"""Audit log of calls: writing, reading and verification."""

@@ -27,7 +27,7 @@ BULKY_KEYS = frozenset({*PICTURE_KEYS, "media", "ui_elements"})
 
 @dataclass(slots=True)
 class HistoryRecord:
-    """One finished call. `at` is unix time in seconds; `verdict` is None when the call never got to be judged."""
+    """Record of a finished call. `at` is Unix time in seconds; `verdict` is None if the call was never judged."""
 
     call: ToolCall
     verdict: Verdict | None
@@ -37,7 +37,7 @@ class HistoryRecord:
 
     @property
     def command(self) -> str:
-        """What the call was, on one line."""
+        """One-line description of the call."""
         if self.invocation is not None:
             return self.invocation.describe()
         return f"{self.call.name} {json.dumps(self.call.args, ensure_ascii=False, default=str)}"[:MAX_SUMMARY_CHARS]
@@ -53,7 +53,7 @@ class HistoryRecord:
         return text if len(text) <= MAX_SUMMARY_CHARS else f"{text[: MAX_SUMMARY_CHARS - 1]}…"
 
     def wire(self) -> dict[str, Any]:
-        """As `get_action_history` shows it."""
+        """Return the record in the form of `get_action_history`."""
         return {
             "call_id": self.call.call_id,
             "tool": self.call.name,
@@ -69,7 +69,7 @@ class HistoryRecord:
         }
 
     def _undo(self) -> dict[str, Any]:
-        """What would take the call back, where its tool says so."""
+        """Return what would undo the call, if its tool provides that."""
         undo = self.invocation.tool.undo if self.invocation is not None else None
         if undo is None or self.invocation is None or self.result["status"] != "success":
             return {}
@@ -82,7 +82,7 @@ class HistoryRecord:
         return {"undo": told[:MAX_SUMMARY_CHARS]} if told else {}
 
     def _forms(self) -> dict[str, Any]:
-        """Of a call that a person changed: what was asked for."""
+        """Return the originally requested call if it was changed."""
         if self.invocation is None or self.invocation.before is None:
             return {}
         return {"asked_for": self.invocation.earlier_forms()[0].describe()}
@@ -106,5 +106,5 @@ class CallHistory:
         self.total += 1
 
     def last(self, n: int = MAX_RECORDS) -> list[HistoryRecord]:
-        """The newest `n` records, oldest first."""
+        """Return the newest `n` records, oldest first."""
         return list(self._ring)[-n:] if n > 0 else []

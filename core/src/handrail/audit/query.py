@@ -1,4 +1,4 @@
-"""What audits tell of calls, of past sessions and of running ones, in whatever process."""
+"""Reading of audit logs, of past and running sessions in any process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MAX_CALLS = 1_000
 
 
 def read_calls(file: Path, count: int) -> list[dict[str, Any]]:
-    """The last calls of one session's audit. Lines that cannot be read are left to `handrail audit verify`."""
+    """Return the last calls in one session's audit log. Unreadable lines are left to `handrail audit verify`."""
     telling = AuditReader(file, most=count)
     telling.read()
     return [call.told for call in telling.calls.values()]
 
 
 def read_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of one audit file that can be read."""
+    """Yield the readable lines of one audit file."""
     with file.open("rb") as lines:
         for raw in lines:
             if (line := _parse_line(raw)) is not None:
@@ -45,7 +45,7 @@ def _parse_line(raw: bytes) -> dict[str, Any] | None:
 
 
 def _format_time(at: object) -> str:
-    """A time as it is told; the earliest one where a damaged line has none."""
+    """Format a Unix time; the epoch for a damaged line without a valid time."""
     try:
         moment = datetime.fromtimestamp(at if isinstance(at, (int, float)) else 0, UTC)
     except (ValueError, OverflowError, OSError):
@@ -54,7 +54,7 @@ def _format_time(at: object) -> str:
 
 
 def _call_from_line(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
-    """A call that has begun, as its line tells it."""
+    """Return a call that has begun, from its line in the log."""
     return {
         "session": session,
         "call_id": line.get("call_id"),
@@ -73,7 +73,7 @@ def _call_from_line(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
 
 
 def _parse_desktop(line: Mapping[str, Any]) -> Desktop | None:
-    """The desktop that the session works, as its line tells it; None where it is told otherwise."""
+    """Return the session's desktop from its line in the log, or None if the line is invalid."""
     from pydantic import TypeAdapter, ValidationError
 
     from handrail.api.desktop import Desktop
@@ -85,7 +85,7 @@ def _parse_desktop(line: Mapping[str, Any]) -> Desktop | None:
 
 
 def _outcome_from_line(line: Mapping[str, Any]) -> dict[str, Any]:
-    """How a call ended, as its line tells it."""
+    """Return the outcome of a call from its line in the log."""
     result: object = line.get("result", {})
     duration = result.get("duration_ms") if is_object(result) else None
     told: dict[str, Any] = {"status": line.get("status"), "result": result, "duration_ms": duration}
@@ -122,11 +122,11 @@ class AuditReader:
 
     @property
     def running(self) -> bool:
-        """Whether its process still writes it."""
+        """True if the session's process still writes the log."""
         return not self.ended and is_held(self._part or self.file)
 
     def read(self) -> bool:
-        """Take in what was written since; whether there was something."""
+        """Read what was written since the last call; return True if there was anything."""
         before = self.version
         for part in list_parts(self.file):
             if self._part is not None and get_part_number(part) < get_part_number(self._part):
@@ -164,13 +164,16 @@ class AuditReader:
                 pass
 
     def take_later(self, line: Mapping[str, Any]) -> None:
-        """Take in a line of an audit that was not read from its beginning: the result of a call that began before is none of ours."""
+        """Process a line of a log that was not read from its beginning.
+
+        Skips results of calls that began before.
+        """
         known = str(line.get("call_id")) in self._open or "args" in line or line.get("status") == "cancelled"
         if line.get("event") != "result" or known:
             self._take(line)
 
     def end_later(self, part: Path, at: int) -> None:
-        """Take in the results of the calls that have none yet, from this place on; no more than a page is read for them."""
+        """Read the results of calls that have none yet, from this position on; reads at most one page."""
         left = PAGE_BYTES
         for each in list_parts(self.file):
             if get_part_number(each) < get_part_number(part):
@@ -213,15 +216,17 @@ CALL_EVENT, RESULT_EVENT = b'"event":"call"', b'"event":"result"'
 
 @dataclass(frozen=True, slots=True)
 class CallPage:
-    """Some calls of a session, oldest first. `before` is what the page with earlier ones is asked for by; None: there are none."""
+    """Page of a session's calls, oldest first. `before` is the cursor for the page of earlier calls, or None."""
 
     calls: list[dict[str, Any]]
     before: str | None
 
 
 def read_page(file: Path, *, count: int, before: str | None = None) -> CallPage:
-    """The last `count` calls of one session's audit, or the last ones before a page; in the time and the memory that these take, however long
-    the audit is. It may have fewer where the audit goes on in another file. Raises ValueError for a `before` that is none.
+    """Return the last `count` calls in one session's audit log, or the last ones before a page.
+
+    Time and memory depend only on these calls, not on the size of the log. The page may be shorter where the log
+    continues in another file. Raises ValueError for an invalid `before`.
     """
     number, at = _parse_position(before)
     parts = [part for part in list_parts(file) if number is None or get_part_number(part) <= number]
@@ -246,7 +251,7 @@ def read_page(file: Path, *, count: int, before: str | None = None) -> CallPage:
 
 
 def _parse_position(before: str | None) -> tuple[int | None, int]:
-    """The part of an audit and the place in it where a page ends."""
+    """Return the file number and the offset where a page ends. Raises ValueError for an invalid position."""
     if before is None:
         return None, 0
     number, at = (int(each) for each in before.split(":"))
@@ -256,7 +261,7 @@ def _parse_position(before: str | None) -> tuple[int | None, int]:
 
 
 def _read_last_lines(lines: BinaryIO, end: int, count: int) -> tuple[int, list[bytes]]:
-    """The lines before `end` that hold the last `count` beginnings of calls, and where they begin."""
+    """Return the lines before `end` that contain the starts of the last `count` calls, and the offset of the first."""
     start, data = end, b""
     while start and data.count(CALL_EVENT) <= count and (len(data) < PAGE_BYTES or data.count(b"\n") < 2):
         size = min(BLOCK_BYTES, start)
@@ -277,7 +282,10 @@ def _read_last_lines(lines: BinaryIO, end: int, count: int) -> tuple[int, list[b
 
 @dataclass(frozen=True, slots=True)
 class SessionOutline:
-    """What can be said of a session without reading all of its audit: `calls` is exact in a short one only, and `tools` those of its ends."""
+    """Summary of a session without reading its entire log.
+
+    `calls` is exact only for a short log, and `tools` are those at its beginning and end.
+    """
 
     about: dict[str, Any]
     calls: int
@@ -286,7 +294,7 @@ class SessionOutline:
 
 
 def read_outline(file: Path) -> SessionOutline:
-    """The session of an audit, read at its beginning and its end."""
+    """Return the outline of a session, reading only the beginning and the end of its log."""
     parts = list_parts(file)
     head, tail = AuditReader(file), AuditReader(file)
     if not parts:
@@ -312,5 +320,5 @@ def read_outline(file: Path) -> SessionOutline:
 
 
 def list_audits(folder: Path) -> list[Path]:
-    """The first file of each session's audit, the newest session first."""
+    """Return the first file of each session's audit log, newest session first."""
     return sorted((file for file in folder.glob("*.jsonl") if file.stem == get_session_id(file)), reverse=True)

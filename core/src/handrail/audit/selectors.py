@@ -1,7 +1,8 @@
-"""What stays true of a thing on the screen when its id is gone: for plans that are replayed, and for the audit.
+"""Selectors: what identifies a thing on the screen after its id is gone, for replayed plans and the audit.
 
-An element's id is good in one session. What it is called, what kind of thing it is, in which window and which of several alike says the
-same in another. A point of a picture is said by the element that is there, or by where in its window it is.
+An element's id is valid in one session only. Its name, its role, its window and its position among similar elements
+identify it in another session too. A point of a screenshot is described by the element there, or by its position in its
+window.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ElementSelector(PlanPart):
         return self
 
     def fits(self, element: Element) -> bool:
-        """Whether it may be this one."""
+        """Return True if the selector matches the element."""
         return (
             self.role in ("", element.role)
             and self.text in ("", element.text)
@@ -51,7 +52,7 @@ class ElementSelector(PlanPart):
         )
 
     def told(self) -> str:
-        """The same in words."""
+        """Return the selector as a readable text."""
         return ", ".join(f"{key} {value!r}" for key, value in self.model_dump(exclude_defaults=True).items())
 
 
@@ -66,7 +67,10 @@ class PointSelector(PlanPart):
 
 
 def build_selector(element: Element, seen: Observation | None) -> ElementSelector | None:
-    """What the element is known again by; None for one that has neither name nor role. `seen` is where it was seen among others."""
+    """Return a selector for an element, or None if it has neither name, role nor automation id.
+
+    `seen` is the observation that shows it among other elements.
+    """
     if not (element.role or element.text or element.automation_id):
         return None
     alone = ElementSelector(
@@ -78,15 +82,15 @@ def build_selector(element: Element, seen: Observation | None) -> ElementSelecto
 
 
 def find_front_title(seen: Observation) -> str:
-    """The title of the window that was in front; empty where none has a title."""
+    """Return the title of the window that was in front; empty if no window has a title."""
     titled = [window for window in seen.windows if window.title and window.state != "popup"]
     return next((window for window in titled if window.active), titled[0]).title if titled else ""
 
 
 def describe_targets(args: Mapping[str, Any], takes: Iterable[str], observations: Observations) -> dict[str, Any]:
-    """What ids and points among the arguments stand for: `{"find": {"element_id": {…}}}`, `{"at": {…}}`, or nothing.
+    """Return what ids and points in the arguments refer to: `{"find": {"element_id": {…}}}`, `{"at": {…}}`, or nothing.
 
-    `takes`: the names of the arguments that the tool has.
+    `takes`: the names of the tool's arguments.
     """
     try:
         if isinstance(id := args.get(ELEMENT_ARGUMENT), str):
@@ -123,7 +127,10 @@ def _describe_point(args: Mapping[str, Any], by_element: bool, observations: Obs
 
 
 def _find_named_element(seen: Observation, x: int, y: int) -> Element | None:
-    """The smallest thing at a point that is used as a whole and has a name. In a text, it matters where the point is."""
+    """Return the smallest element at a point that is used as one unit and has a name.
+
+    Text fields are left out: in a text, the position of the point matters.
+    """
     there = [
         (each.rect.width * each.rect.height, each)
         for each in seen.elements
@@ -151,7 +158,7 @@ def _build_point_selector(
 
 
 def is_secret_input(args: Mapping[str, Any], observations: Observations) -> bool:
-    """Whether what is typed goes into a field that hides it, as far as was seen."""
+    """Return True if the text will be typed into a field that hides it, as far as was seen."""
     id = args.get(ELEMENT_ARGUMENT)
     try:
         if isinstance(id, str):

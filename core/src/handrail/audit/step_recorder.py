@@ -28,18 +28,24 @@ class RecordedStep:
 
 
 class StepRecorder:
-    """Keeps the calls of one session from now on, whole, for a plan. Set it as the `tape` of the session's recorder."""
+    """Recorder that keeps the complete calls of one session for a plan, from now on.
+
+    Set it as the `tape` of the session's recorder.
+    """
 
     def __init__(self) -> None:
         self.made: list[RecordedStep] = []
         self._begun: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
 
     def begun(self, call_id: str, args: Mapping[str, Any], meant: Mapping[str, Any]) -> None:
-        """A call of a host is about to act. Of one that is handed on or made again, the first form counts."""
+        """Record that a host's call is about to act.
+
+        If the call is handed on or made again, its first form counts.
+        """
         self._begun.setdefault(call_id, (args, meant))
 
     def ended(self, call: ToolCall, result: ToolResult) -> None:
-        """A call of a host has ended. One that never began is not kept: it did nothing."""
+        """Record that a host's call has ended; a call that never began did nothing and is not kept."""
         if (begun := self._begun.pop(call.call_id, None)) is None:
             return
         args, meant = (redact_value(part, whole=True) for part in begun)

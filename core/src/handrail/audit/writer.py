@@ -1,9 +1,11 @@
-"""The audit: one append-only file a session, each line chained to the one before by its hash.
+"""Audit log: one append-only file a session, with each line chained to the previous one by its hash.
 
-A line is written before a call acts and another after it ended, so that a process that is killed leaves behind what it was doing. Every line
-goes to the kernel in one write before anything moves: it survives `kill -9` of the process (not a power cut of the machine).
+A line is written before a call acts and another after it ended; if the process is killed, the log shows what it was
+doing. Every line is passed to the kernel in one write before the action starts: it survives `kill -9` of the process
+(not a power failure of the machine).
 
-A file that has grown large ends with the name of the next, which goes on with its numbers and its chain, and names the calls that are open.
+A file that has grown large ends with the name of the next one, which continues its numbers and its hash chain, and
+lists the open calls.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ HASH_KEY = ',"hash":"'
 
 
 class AuditWriter:
-    """The audit of one session, open for appending. After `most` bytes it goes on in another file: `ID.jsonl`, `ID.2.jsonl`, …"""
+    """Audit log of one session, open for appending.
+
+    After `most` bytes it continues in another file: `ID.jsonl`, `ID.2.jsonl`, …
+    """
 
     def __init__(self, path: Path, *, session: str, most: int = MAX_FILE_BYTES, workspace: Sequence[Path] = ()) -> None:
         ensure_private_folder(path.parent)
@@ -69,7 +74,7 @@ class AuditWriter:
             os.close(descriptor)
 
     def _go_on(self) -> None:
-        """Go on in another file. Where there is no room for one, this one grows."""
+        """Continue in another file, or in the current one if there is no space for another."""
         before = self.path, self._previous, self._number, self._size
         path = get_next_part(self.path)
         try:
@@ -105,7 +110,7 @@ class AuditWriter:
 
 
 def _create_audit_file(path: Path) -> int:
-    """A new file, under a lock that tells it from one of a past session."""
+    """Create a file and lock it, which distinguishes it from those of past sessions; return its descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     lock_open_file(descriptor, shared=True)
@@ -113,22 +118,22 @@ def _create_audit_file(path: Path) -> int:
 
 
 def get_session_id(path: Path) -> str:
-    """The id of the session whose audit the file is, or a part of it."""
+    """Return the id of the session to whose audit log the file belongs."""
     return path.name.split(".")[0]
 
 
 def get_next_part(path: Path) -> Path:
-    """The file that the audit goes on in after this one."""
+    """Return the file in which the audit log continues after this one."""
     return path.with_name(f"{get_session_id(path)}.{get_part_number(path) + 1}.jsonl")
 
 
 def get_part_number(path: Path) -> int:
-    """Which of the audit's files it is; the first is 1."""
+    """Return the number of the file within the audit log; the first is 1."""
     return int(path.stem.partition(".")[2] or 1)
 
 
 def list_parts(path: Path) -> list[Path]:
-    """All files of the audit that begins with this one, in order, as far as they are there."""
+    """Return all existing files of the audit log that begins with this one, in order."""
     first = path.with_name(f"{get_session_id(path)}.jsonl")
     others = (each for each in path.parent.glob(f"{first.stem}.*.jsonl") if each.stem.partition(".")[2].isdecimal())
     found = sorted(others, key=get_part_number)
@@ -140,7 +145,10 @@ _LINE_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), defau
 
 @dataclass(slots=True)
 class AuditVerification:
-    """What `verify_audit` found in one file: `problems` break trust in it; `notes` are honest gaps (a torn line, a missing end, open calls)."""
+    """Result of `verify_audit` for one file.
+
+    `problems` make it untrustworthy; `notes` are legitimate gaps (a torn line, a missing end, open calls).
+    """
 
     path: Path
     lines: int = 0
@@ -194,13 +202,13 @@ def verify_audit(path: Path) -> AuditVerification:
 
 
 def _get_open_calls(begun: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The calls that were open when a later part began, with their tools."""
+    """Return the calls that were open when a later file began, with their tools."""
     found: object = begun.get("open")
     return found if is_object(found) else {}
 
 
 def _verify_continuation(path: Path, begun: Mapping[str, Any]) -> tuple[str, int, list[str]]:
-    """The hash and number that the first line of a later part has to follow, and what is to be said of the part before."""
+    """Return the hash and number that the first line of a later file must follow, and notes on the file before."""
     before = path.with_name(str(begun["continues"]))
     if get_next_part(before) != path or not before.exists():
         number = begun["n"] if isinstance(begun["n"], int) else 0
@@ -221,7 +229,7 @@ def _iter_raw_lines(path: Path) -> Iterator[tuple[bytes, bool]]:
 
 
 def _verify_line(raw: bytes, *, number: int, previous: str) -> dict[str, Any] | str:
-    """The line as a dict, or what is wrong with it."""
+    """Return the line as a dict, or a message on what is wrong with it."""
     # What it was written from is ASCII; anything else was changed, and shows as such.
     text = raw.decode("ascii", "replace").rstrip("\n")
     body, found, digest = text.rpartition(HASH_KEY)
@@ -241,7 +249,7 @@ def _verify_line(raw: bytes, *, number: int, previous: str) -> dict[str, Any] | 
 
 
 def _parse_line(text: str) -> dict[str, Any] | None:
-    """The line as a dict with everything that `verify_audit` reads; None when it has another shape."""
+    """Return the line as a dict with all that `verify_audit` reads, or None if its structure differs."""
     try:
         line: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """The `handrail` program.
 
-Each module here whose name has no underscore in front is one command, its `command`; plugins add theirs by `handrail_register_commands`.
-Whatever is heavy is imported when a command runs, so that `--help` answers at once.
+Each module here whose name has no leading underscore is one command, its `command`; plugins add theirs with
+`handrail_register_commands`. Heavy imports happen when a command runs, which lets `--help` answer at once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HandrailGroup(click.Group):
         return offer.command if offer else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click does, without importing core's commands."""
+        """Format the list of commands as click does, without importing core's commands."""
         rows = {name: _read_summary(name) for name in _list_own_commands()}
         for name, offer in _find_plugin_commands(ctx).items():
             rows.setdefault(name, offer.command.get_short_help_str(60))
@@ -67,7 +67,11 @@ class HandrailGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; an unknown name is answered with the nearest, one of a plugin that is refused with the reason."""
+        """Resolve a command as click does.
+
+        The error for an unknown name suggests the nearest name; the error for a refused plugin's command gives the
+        reason.
+        """
         name = args[0]
         if name not in _list_own_commands() and not name.startswith("-") and not ctx.resilient_parsing:
             if (offer := _find_plugin_commands(ctx).get(name)) is None:
@@ -84,7 +88,7 @@ class HandrailGroup(click.Group):
 
 
 def _unknown_command_error(name: str, known: Sequence[str], ctx: click.Context) -> click.UsageError:
-    """What to say of a command that is not here: the plugin that would bring it, or the nearest name."""
+    """Return the error for a missing command: the plugin that would supply it, or the nearest name."""
     from handrail.plugins.missing_plugin import describe_missing_plugin
 
     if (why := describe_missing_plugin("commands", name)) is not None:
@@ -99,14 +103,14 @@ def _list_own_commands() -> frozenset[str]:
 
 
 def _read_summary(name: str) -> str:
-    """The first line of a command's docstring, from its source."""
+    """Read the first line of a command's docstring from its source."""
     with open(os.path.join(os.path.dirname(__file__), f"{name}.py"), encoding="utf-8") as file:
         _, _, function = file.read().partition("\ndef command(")
     return function.partition('"""')[2].partition("\n")[0].removesuffix('"""')
 
 
 def _find_plugin_commands(ctx: click.Context) -> Mapping[str, _plugin_commands.PluginCommand]:
-    """What plugins offer, found once for each run of the program."""
+    """Return the commands that plugins offer, looked up once in each run of the program."""
     key = f"{__name__}.offered"
     if key not in ctx.meta:
         ctx.meta[key] = _plugin_commands.find_plugin_commands(os.environ)
@@ -160,7 +164,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _open_standard_streams() -> None:
-    """Those that were closed when the program began: what is opened next would get their numbers."""
+    """Open those standard streams that were closed at startup; the next files opened would get their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))

@@ -20,12 +20,12 @@ PAGE_WIDTH = 100
 
 
 def render_reference_page() -> str:
-    """All of the page."""
+    """Return the complete page."""
     return "\n".join([PAGE_INTRODUCTION, *(section for _, section in iter_sections())])
 
 
 def iter_sections() -> Iterator[tuple[str, str]]:
-    """Each command's words and its part of the page."""
+    """Yield the words of each command with its section of the page."""
     context = click.Context(
         handrail_program, info_name="handrail", terminal_width=PAGE_WIDTH, max_content_width=PAGE_WIDTH
     )

@@ -1,4 +1,4 @@
-"""What commands share: the options of a session, opening a runtime by them, and how they end and print."""
+"""Code that commands share: session options, opening a runtime with them, ending and printing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ERROR_HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What the common options of a session say; None where one was not given."""
+    """Values of a session's common options; None for each that was not given."""
 
     desktop: str | None = None
     backend: str | None = None
@@ -70,7 +70,7 @@ class SessionOptions:
 
 
 def create_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], Sequence[CompletionItem]]:
-    """Completes by the function of that name in `_completing`, which is imported when a shell asks."""
+    """Return a completion function that calls the one for `kind` in `_shell_completion`, imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Sequence[CompletionItem]:
         from handrail.cli import _shell_completion
@@ -146,7 +146,7 @@ def _parse_path(name: str | None) -> Path | None:
 
 
 def parse_named_values(given: Sequence[str], option: str) -> dict[str, str]:
-    """NAME=VALUE options as a mapping."""
+    """Parse NAME=VALUE options into a mapping; raises UsageError for one without a value."""
     for each in given:
         if "=" not in each:
             raise click.UsageError(f"{option} {each!r} names no value; write NAME=VALUE")
@@ -157,7 +157,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def get_current_folder() -> Path:
-    """The folder the program was started in."""
+    """Return the directory that the program was started in; raises `HandrailError` if it no longer exists."""
     from pathlib import Path
 
     try:
@@ -167,7 +167,7 @@ def get_current_folder() -> Path:
 
 
 def read_config(choices: SessionOptions, *, flags: Mapping[str, Any] | None = None) -> LoadedConfig:
-    """The configuration for these options; what it ignores is said on stderr."""
+    """Load the configuration for these options; what it ignores is reported on stderr."""
     config = load_config(choices, flags)
     for sentence in config.ignored:
         click.echo(f"Note: {sentence}", err=True)
@@ -175,7 +175,7 @@ def read_config(choices: SessionOptions, *, flags: Mapping[str, Any] | None = No
 
 
 def disable_audit(config: LoadedConfig) -> LoadedConfig:
-    """The same, for sessions that call nothing and leave nothing behind."""
+    """Return a copy without audit, for sessions that make no calls and leave nothing behind."""
     off = config.settings.audit.model_copy(update={"enabled": False})
     return replace(config, settings=config.settings.model_copy(update={"audit": off}))
 
@@ -188,11 +188,10 @@ async def open_runtime_for(
     follow: bool = True,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Runtime]:
-    """A runtime by these options, for `async with`; meanwhile this process is written down among what runs.
+    """Open a runtime with these options, for `async with`, and register this process as running meanwhile.
 
-    It follows changes of the configuration files, unless `follow` is False.
-
-    `environment`: what tools and their children are given; None for the program's own.
+    It follows changes of the configuration files unless `follow` is False. `environment` is passed to tools and their
+    child processes; None means the program's own.
     """
     from handrail.session.runtime import open_runtime
 
@@ -211,7 +210,7 @@ async def open_runtime_for(
 
 
 def register_process(what: str) -> AbstractContextManager[None]:
-    """Write this process down among what runs, so that it is found and can be ended."""
+    """Register this process as running, which lets other commands find and end it."""
     from handrail.fs.app_dirs import AppDirs
     from handrail.workers.registry import ProcessRegistry, RunningProgram
 
@@ -220,7 +219,7 @@ def register_process(what: str) -> AbstractContextManager[None]:
 
 
 def load_config(choices: SessionOptions, flags: Mapping[str, Any] | None = None) -> LoadedConfig:
-    """The configuration for these options, saying nothing of what it ignores."""
+    """Load the configuration for these options without reporting what it ignores."""
     from handrail.config import loader as config
     from handrail.fs.app_dirs import AppDirs
 
@@ -244,7 +243,7 @@ def run_async(main: Callable[[], Awaitable[T]]) -> T:
 
 
 def _select_main_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that counts: one for the user before any other."""
+    """Return the error to report: one for the user, before any other."""
     leaves = list(_iter_leaf_errors(group))
     return next((leaf for leaf in leaves if isinstance(leaf, HandrailError)), leaves[0])
 
@@ -300,7 +299,10 @@ async def handle_signals(act: Callable[[int], None]) -> AsyncGenerator[None]:
 
 
 def encode_json_line(value: Any) -> str:
-    """One line of JSON that any reader takes: numbers that JSON lacks are null, text that is no Unicode is escaped."""
+    """Encode a value as one line of JSON that any reader accepts.
+
+    Numbers that JSON lacks become null, and text that is not valid Unicode is escaped.
+    """
     import json
 
     try:
@@ -326,14 +328,17 @@ def _replace_non_finite(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on stdout, in UTF-8 whatever the locale."""
+    """Print a value as JSON on stdout, in UTF-8 under any locale."""
     sys.stdout.flush()
     sys.stdout.buffer.write(encode_json_line(value).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
 def escape_for_terminal(text: str, *, err: bool = False) -> str:
-    """The text as it may go to this stream: at a terminal, nothing in it can move the cursor, hide or recolour."""
+    """Return the text as it may be written to this stream.
+
+    On a terminal, nothing in it can move the cursor, hide text or change its color.
+    """
     if not (sys.stderr if err else sys.stdout).isatty():
         return text
     from handrail.text import make_visible
@@ -342,7 +347,7 @@ def escape_for_terminal(text: str, *, err: bool = False) -> str:
 
 
 def describe_system_error(exc: OSError) -> tuple[str, str | None]:
-    """What the system says, and of which file; and what cures that where it is of our own folders, None where nothing is known to."""
+    """Return the system's message with its file, and a remedy if the error concerns our own directories, else None."""
     where = f"{exc.filename!r}: " if exc.filename else ""
     return f"{where}{exc.strerror or exc}", ERROR_HINTS.get(exc.errno or 0)
 

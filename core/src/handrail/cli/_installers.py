@@ -1,4 +1,7 @@
-"""The programs that environments are made by: what each is told, so that it knows of the plugins afterwards and keeps them in an upgrade."""
+"""Programs that create environments, and how to call them.
+
+They are called in a way that lets them know the plugins afterwards and keep them in an upgrade.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ class PackageInstaller(Protocol):
 
 
 def select_installer(prefix: Path, *, find: Callable[[str], str | None]) -> PackageInstaller:
-    """What made the environment, if it is here; else pip, else uv."""
+    """Return the installer that created the environment, if it is available; else pip, else uv.
+
+    Raises `HandrailError` if the environment is one of uv's tools and uv is missing, or if neither pip nor uv is
+    available.
+    """
     receipt = prefix / "uv-receipt.toml"
     if receipt.is_file():
         uv = find("uv")
@@ -74,7 +81,7 @@ class PipInstaller:
         return self.installing(["--upgrade", *packages])
 
     def removing(self, packages: Sequence[str]) -> InstallerCommand:
-        """All of Handrail, which is these packages."""
+        """Return the command that removes all of Handrail, which consists of these packages."""
         return self.uninstalling(packages)
 
 
@@ -105,7 +112,7 @@ class PipxInstaller:
         return self._pip("install", "--upgrade", *self._options, *packages)
 
     def removing(self, packages: Sequence[str]) -> InstallerCommand:
-        """The environment, whatever is in it."""
+        """Return the command that removes the environment with everything in it."""
         return [self.program, "uninstall", self.prefix.name]
 
     def _pip(self, *words: str) -> InstallerCommand:
@@ -153,7 +160,7 @@ class UvToolInstaller:
         return [*self._with(list(self._beside.values())), *upgraded]
 
     def removing(self, packages: Sequence[str]) -> InstallerCommand:
-        """The environment, whatever is in it."""
+        """Return the command that removes the environment with everything in it."""
         return [self.program, "tool", "uninstall", self.prefix.name]
 
     def _with(self, beside: Sequence[tuple[str, str]]) -> InstallerCommand:
@@ -191,12 +198,12 @@ class UvToolInstaller:
 
 
 def normalize_package_name(package: str) -> str:
-    """The name as indexes compare it."""
+    """Return the name in the form in which package indexes compare names."""
     return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def _format_requirement_option(told: Mapping[str, Any]) -> tuple[str, str]:
-    """A requirement of a receipt that stands beside the main one, with what says so on a command line."""
+    """Return the option and its value for a requirement that a receipt lists beside the main one."""
     if (folder := told.get("editable")) is not None:
         return WITH_EDITABLE_OPTION, f"{folder}{_format_extras(told)}"
     return WITH_OPTION, _format_requirement(told)
@@ -207,7 +214,7 @@ def _format_extras(told: Mapping[str, Any]) -> str:
 
 
 def _format_requirement(told: Mapping[str, Any]) -> str:
-    """A requirement of a receipt as it is written on a command line."""
+    """Return a receipt's requirement as written on a command line."""
     extras = _format_extras(told)
     name = f"{told['name']}{extras}"
     marker = f" ; {told['marker']}" if told.get("marker") else ""

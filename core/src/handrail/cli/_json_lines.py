@@ -1,4 +1,4 @@
-"""What JSON lines from a host say, and what is answered to those that say nothing."""
+"""Parsing of JSON lines from a host, and errors for invalid lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.text import format_suggestion
 
 
 class OversizedLine:
-    """Stands for a line that was longer than is taken, and was thrown away."""
+    """Placeholder for a line that was too long and was discarded."""
 
 
 class InvalidLine(Exception):
@@ -18,7 +18,7 @@ class InvalidLine(Exception):
 
 
 def parse_json_line(line: bytes | OversizedLine) -> Any:
-    """What a line of JSON says; `InvalidLine` for one that is none."""
+    """Parse a line of JSON; raises `InvalidLine` if it is invalid."""
     if isinstance(line, OversizedLine):
         raise InvalidLine("it is too long")
     try:
@@ -35,5 +35,5 @@ def check_known_keys(asked: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def error_wire(code: str, message: str, **details: Any) -> dict[str, Any]:
-    """The error that answers a line."""
+    """Return the error with which a line is answered."""
     return {"code": code, "message": message, "retryable": False, "details": details}

@@ -85,7 +85,11 @@ class JsonlConfirmer:
         self.inquiries: dict[str, OpenInquiry] = {}
 
     async def __call__(self, approval: Approval) -> Answer:
-        """Write the question. It is answered where the session holds it, which ends this; all that can come of it here is nobody."""
+        """Write the question to the host.
+
+        The session holds the question, and its answer cancels this call; otherwise `NoConfirmer` is raised once the
+        host has hung up.
+        """
         if not self._nobody.is_set():
             self._writer.write(
                 {"approval": approval.id, "id": find_host_id(approval.call_id, self.ids), **_approval_wire(approval)}
@@ -98,7 +102,7 @@ class JsonlConfirmer:
         raise NoConfirmer(UNANSWERED_MESSAGE)
 
     def _say_who(self, approval: Approval) -> None:
-        """A host whose question somebody else has answered is told, and need not ask its person any longer."""
+        """Tell the host who has answered its question instead; it need not ask its user any longer."""
         answer = approval.among.given(approval.id)
         if isinstance(answer, Answer) and answer.by:
             self._writer.write({"answered": approval.id, "answer": answer.choice, "by": answer.by})
@@ -128,7 +132,7 @@ class JsonlConfirmer:
         open_.closed.set()
 
     def reply(self, asked: Mapping[str, Any]) -> None:
-        """The line that answers the questions of a call; `InvalidLine` for one that does not."""
+        """Handle the line that answers the questions of a call; raises `InvalidLine` if it does not."""
         open_ = self.inquiries.get(cast("str", asked.get("inquiry")))
         if open_ is None or open_.closed.is_set():
             raise InvalidLine(f"no questions {asked.get('inquiry')!r} are open")
@@ -145,7 +149,7 @@ class JsonlConfirmer:
         open_.closed.set()
 
     def hang_up(self) -> None:
-        """Nobody will answer any more: what is asked is denied."""
+        """Deny all open questions, as no more answers will come."""
         self._nobody.set()
 
 
@@ -171,7 +175,10 @@ def _step_wire(step: ApprovalStep) -> dict[str, Any]:
 
 
 def parse_answer(asked: Mapping[str, Any], waiting: Sequence[Approval]) -> tuple[list[str], Answer]:
-    """The questions that a control line answers, and its answer; `InvalidLine` for what is none."""
+    """Return the ids of the questions that a control line answers, and its answer.
+
+    Raises `InvalidLine` for a line that is not a valid answer.
+    """
     named = asked.get("approval")
     ids = [named] if isinstance(named, str) else named if is_list(named) else []
     if not ids or not all(isinstance(id, str) for id in ids):
@@ -199,7 +206,7 @@ def _parse_grant(index: Any, ids: Sequence[str], waiting: Sequence[Approval]) ->
 
 
 def find_host_id(call_id: str, ids: Mapping[str, HostId]) -> HostId:
-    """The host's id of a call or, for a nested one, of the call it is part of."""
+    """Return the host's id of a call or, for a nested one, of the call that contains it."""
     while call_id not in ids and "." in call_id:
         call_id = call_id.rpartition(".")[0]
     return ids.get(call_id)
@@ -226,7 +233,7 @@ async def run_conversation(
 
 
 class JsonlConversation:
-    """What was asked for and is not done yet."""
+    """Conversation with a host: the work that was requested and is not done yet."""
 
     def __init__(self, session: Session, writer: LineWriter, asking: JsonlConfirmer) -> None:
         self.caught = 0
@@ -255,7 +262,7 @@ class JsonlConversation:
                 self._current = None
 
     def interrupt(self, number: int) -> None:
-        """A signal: read no more and cancel everything; the second one waits for nothing."""
+        """Handle a signal: stop reading and cancel everything; a second signal does not wait for anything."""
         if self.caught:
             self._looking.cancel()
         if self.caught and self._current is not None:
@@ -402,7 +409,7 @@ class JsonlConversation:
     # Work
 
     async def _next(self) -> QueuedJob | None:
-        """The next line's work; None at the end. Results that nobody reads hold it up."""
+        """Return the next line's work, or None at the end; unread results delay it."""
         await self._writer.room()
         while not self._waiting:
             if self._ended:
@@ -441,7 +448,7 @@ class JsonlConversation:
         self._writer.write({"id": id, "tools": told})
 
     async def _call(self, job: QueuedJob, finish: Callable[[CallItem, ToolResult], None]) -> None:
-        """Make the job's calls; each result is told when it is there."""
+        """Make the job's calls and report each result as soon as it is available."""
         calls = [item.call for item in job.items]
         items = tuple(job.items)
         await self._session.batch(calls, told=lambda index, result: finish(items[index], result), stop_on=job.stop_on)

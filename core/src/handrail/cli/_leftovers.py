@@ -1,4 +1,4 @@
-"""What there is of Handrail beside its packages: what runs, what stands in files of others, and which folders stay."""
+"""Inventory of Handrail besides its packages: running processes, entries in other programs' files, and directories."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _find_leftovers(places: AppDirs, ledger: ProcessRegistry) -> InstallationLef
 
 
 def _iter_traces() -> Iterator[Trace]:
-    """What every plugin that loads knows of; a configuration that is broken is no reason not to leave."""
+    """Yield the traces known to every plugin that loads; a broken configuration does not prevent this."""
     plugins = load_plugins_from_environment(os.environ, disabled=())
     for traces, plugin in register_plugins(plugins, Settings()).traces:
         try:
@@ -83,7 +83,7 @@ def _show_running(left: InstallationLeftovers) -> None:
 
 
 def _describe_running(running: RunningProgram) -> str:
-    """What it is, with the processes that are left of it."""
+    """Return a description of a running program, with its remaining processes."""
     return f"{running.what}: {format_processes(running.members())}"
 
 
@@ -102,7 +102,7 @@ def _end_running(running: Sequence[RunningProgram], ledger: ProcessRegistry, *, 
 
 
 def _format_folder_size(folder: Path) -> str:
-    """How much is in a folder, for a person."""
+    """Return the size of a directory's content in readable form."""
     size = 0.0
     for file in folder.rglob("*"):
         # What has just ended may take its files away meanwhile.

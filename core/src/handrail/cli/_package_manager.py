@@ -48,7 +48,7 @@ def upgrade_packages(packages: Sequence[str]) -> list[str]:
 
 
 def format_removal_command() -> str:
-    """The command that removes core and all plugins."""
+    """Return the command that removes core and all plugins."""
     try:
         chosen = select_installer(Path(sys.prefix), find=shutil.which)
     except HandrailError as exc:
@@ -57,19 +57,22 @@ def format_removal_command() -> str:
 
 
 def find_distribution(name: str) -> str:
-    """The package of that plugin, whichever way the name of either is spelled; `name` itself when there is no such plugin."""
+    """Return the package of a plugin, in any spelling of either name; `name` itself if no such plugin is installed."""
     return _index_distributions().get(normalize_package_name(name), name)
 
 
 def _index_distributions() -> Mapping[str, str]:
-    """The packages of the installed plugins, by the names of both."""
+    """Map the names of installed plugins and of their packages to the packages."""
     found = [plugin for plugin in find_installed_plugins() if plugin.distribution != UNKNOWN_VALUE]
     by_name = {normalize_package_name(plugin.name): plugin.distribution for plugin in reversed(found)}
     return by_name | {normalize_package_name(plugin.distribution): plugin.distribution for plugin in found}
 
 
 def _find_plugin_package(name: str) -> str:
-    """The package of an installed plugin. Raises `HandrailError` for the program itself, and for what is no plugin."""
+    """Return the package of an installed plugin.
+
+    Raises `HandrailError` for the program itself, and for a name that is not a plugin's.
+    """
     if normalize_package_name(name).partition("[")[0] in (CORE_DISTRIBUTION, METAPACKAGE_NAME):
         raise HandrailError(
             f"{name} is this program itself", hint=f"`handrail uninstall`, then {format_removal_command()}"

@@ -28,7 +28,7 @@ class PluginCommand:
 
 
 def find_plugin_commands(environment: Mapping[str, str]) -> Mapping[str, PluginCommand]:
-    """The commands of the plugins that can be imported, by name; the first plugin to offer a name has it."""
+    """Return the commands of plugins that can be imported, by name; the first plugin to offer a name provides it."""
     only = environment.get("HANDRAIL_PLUGINS")
     allowed = None if only is None else {name.strip() for name in only.split(",")}
     found: dict[str, PluginCommand] = {}
@@ -40,7 +40,10 @@ def find_plugin_commands(environment: Mapping[str, str]) -> Mapping[str, PluginC
 
 
 def find_refusal_reason(plugin: str, disabled: Collection[str]) -> str | None:
-    """Why the plugin is not loaded by the rules for all plugins and the `disabled` ones of the configuration; None when it is."""
+    """Return why a plugin is not loaded, or None if it is.
+
+    The general rules for plugins apply, and the `disabled` plugins of the configuration.
+    """
     from handrail.plugins.loader import find_installed_plugins, load_plugins
 
     listed = load_plugins([found for found in find_installed_plugins() if found.name == plugin], disabled=disabled).get(
@@ -62,7 +65,7 @@ def _load_commands(target: str) -> list[click.Command]:
 
 
 def _is_hook_mentioned(module: str) -> bool:
-    """Whether the module's source names the hook: only then is it worth the time that its import takes."""
+    """Return True if the module's source mentions the hook; only then is it worth the time to import it."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return True
@@ -82,7 +85,7 @@ def _iter_entry_points() -> Iterator[tuple[str, str]]:
 
 
 def _iter_entry_point_files(folder: str) -> Iterator[str]:
-    """The entry_points.txt of every distribution in a folder of the path that has one for us."""
+    """Yield the entry_points.txt of every distribution in a path directory that has an entry point for us."""
     try:
         names = os.listdir(folder)
     except OSError:

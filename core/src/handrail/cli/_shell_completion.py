@@ -1,6 +1,6 @@
-"""What a shell is offered for the word under the cursor: names of tools, backends, modes, desktops and plugins.
+"""Shell completion: names of tools, backends, modes, desktops and plugins for the word under the cursor.
 
-A completion that fails says nothing: whatever is printed would land in the line that a person is typing.
+A completion that fails prints nothing: any output would appear in the line that the user is typing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ CompletionFunction = Callable[[click.Context, click.Parameter, str], Sequence[Co
 
 
 def _quiet_completion(offered: Callable[[SessionOptions], Iterable[tuple[str, str]]]) -> CompletionFunction:
-    """Offers names with their help, those that begin as the word does; nothing when they cannot be told."""
+    """Make a completion function that offers names with their help.
+
+    It offers those that start with the typed word, and nothing if the names cannot be determined.
+    """
 
     @functools.wraps(offered)
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Sequence[CompletionItem]:
@@ -40,7 +43,7 @@ def _quiet_completion(offered: Callable[[SessionOptions], Iterable[tuple[str, st
 
 
 def _parse_session_options(context: click.Context) -> SessionOptions:
-    """The options that stand in the line so far."""
+    """Return the session options that are in the line so far."""
     given = context.params
     file = given.get("config")
     return SessionOptions(

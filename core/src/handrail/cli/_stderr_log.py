@@ -1,4 +1,4 @@
-"""What is logged, on stderr."""
+"""Logging to stderr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RedactingFormatter(logging.Formatter):
     """Log lines without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text."""
+        """Format the record without secrets."""
         from handrail.redaction import redact_text
 
         return redact_text(super().format(record))
@@ -27,24 +27,27 @@ class OneLineFormatter(RedactingFormatter):
     """Log lines without tracebacks."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 # logging's own name
-        """Nothing: the message says it."""
+        """Return an empty text instead of the traceback: the message says enough."""
         return ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record on one line."""
+        """Format the record on one line."""
         return super().format(record).rstrip("\n")
 
 
 class NonBlockingHandler(logging.StreamHandler[Any]):
-    """Writes to stderr; into a pipe that nobody empties it writes nothing more, since that would stop the program."""
+    """Handler that writes to stderr.
+
+    Records that would go into a full pipe are dropped, because waiting for its reader would block the program.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """The record, unless it would have to wait for a reader."""
+        """Write the record, unless it would have to wait for a reader."""
         if not self._full():
             super().emit(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record, cut to what a pipe takes at once when it goes into one."""
+        """Format the record; if it goes into a pipe, cut it to what a pipe accepts at once."""
         told = super().format(record)
         return told if not self._pipe() else told.encode()[: PIPE_BUF - 1].decode("utf-8", "ignore")
 
@@ -60,7 +63,7 @@ class NonBlockingHandler(logging.StreamHandler[Any]):
 
 
 def configure_stderr_logging(*, debug: bool) -> None:
-    """Warnings in one line each; everything, with tracebacks, for `--debug`."""
+    """Log warnings, each on one line; with `--debug`, log everything, with tracebacks."""
     handler = NonBlockingHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     handler.setFormatter(RedactingFormatter(form) if debug else OneLineFormatter(form))

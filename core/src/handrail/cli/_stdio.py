@@ -25,9 +25,10 @@ MAX_PENDING = 16_000_000
 
 @contextmanager
 def take_over_stdio() -> Generator[tuple[int, int]]:
-    """Descriptors of stdin and stdout for the caller alone.
+    """Yield descriptors of stdin and stdout that only the caller uses.
 
-    Meanwhile the usual ones are /dev/null and stderr, so that nothing a tool prints gets between the lines and no child eats them.
+    Meanwhile the standard ones are /dev/null and stderr: nothing that a tool prints gets between the lines, and no
+    child process reads them.
     """
     sys.stdout.flush()
     stdin, stdout = os.dup(0), os.dup(1)
@@ -46,7 +47,7 @@ def take_over_stdio() -> Generator[tuple[int, int]]:
 
 
 async def read_available(descriptor: int) -> bytes:
-    """What can be read now, at least a byte; empty at the end."""
+    """Return what can be read now, at least one byte; empty at the end of the input."""
     while True:
         try:
             await anyio.wait_readable(descriptor)
@@ -60,7 +61,10 @@ async def read_available(descriptor: int) -> bytes:
 
 
 async def read_lines(descriptor: int, *, longest: int = MAX_LINE) -> AsyncGenerator[bytes | OversizedLine]:
-    """The lines that come in, without their ends; the last one also without an end of line. One of more than `longest` bytes is thrown away."""
+    """Yield the incoming lines without line ends, including a last line that lacks one.
+
+    A line of more than `longest` bytes is discarded, and an `OversizedLine` is yielded.
+    """
     held = bytearray()
     skipping = False
     while data := await read_available(descriptor):
@@ -83,9 +87,9 @@ async def read_lines(descriptor: int, *, longest: int = MAX_LINE) -> AsyncGenera
 
 
 class LineWriter:
-    """Writes lines in the order they are given, as fast as they are read, without holding up the loop.
+    """Writer of lines in the given order, as fast as they are read, without blocking the event loop.
 
-    `run` does the writing; it raises `BrokenPipeError` when nobody reads any more.
+    `run` does the writing; it raises `BrokenPipeError` if the reader is gone.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -99,11 +103,11 @@ class LineWriter:
         self._room = anyio.Event()
 
     def write(self, value: Mapping[str, Any]) -> None:
-        """One line of JSON."""
+        """Write one line of JSON."""
         self._push(encode_json_line(value).encode() + b"\n")
 
     def event(self, value: Mapping[str, Any]) -> None:
-        """One line that may be left out when too much is waiting; how many were is said later."""
+        """Write a line that may be dropped if too much is waiting; the number of dropped lines is reported later."""
         if self._bytes > MAX_PENDING:
             self._dropped += 1
             return
@@ -119,12 +123,12 @@ class LineWriter:
             await self._room.wait()
 
     def hurry(self) -> None:
-        """Keep nobody waiting for room any more: it is about to end."""
+        """Stop making callers wait for room, because the program is about to end."""
         self._patient = False
         self._room.set()
 
     def close(self) -> None:
-        """Nothing more will come: `run` ends when all is written."""
+        """Close the writer: `run` ends once everything is written."""
         self._closed = True
         self._news.set()
 
@@ -153,7 +157,10 @@ class LineWriter:
 
 
 async def _write_some(descriptor: int, data: memoryview) -> int:
-    """How much was written: what a pipe that is ready surely takes, all of it for a file."""
+    """Write part of the data and return how many bytes were written.
+
+    That is what a ready pipe certainly accepts; for a file, what the system writes at once.
+    """
     try:
         await anyio.wait_writable(descriptor)
     except PermissionError:

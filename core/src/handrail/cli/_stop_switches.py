@@ -1,4 +1,7 @@
-"""What a person's commands know without configuration and plugins, so that they do not fail: stop switches, and started desktops."""
+"""Stop switches and started desktops, without configuration and plugins.
+
+The user's commands that need them cannot fail because of a broken configuration or plugin.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ desktop_option = click.option(
 
 
 def open_stop_switches() -> StopSwitches:
-    """The switches of this user."""
+    """Open the stop switches of this user."""
     from handrail.desktop.stop_switches import StopSwitches
 
     return StopSwitches(_state_folder() / "stops")
 
 
 def list_started_desktops() -> list[str]:
-    """The names of the desktops that `handrail desktop start` left running."""
+    """Return the names of the desktops that `handrail desktop start` left running."""
     from handrail.workers.registry import DESKTOP_KIND, ProcessRegistry
 
     return [running.name for running in ProcessRegistry(_state_folder()).all(DESKTOP_KIND) if running.alive]

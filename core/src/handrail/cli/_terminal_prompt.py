@@ -45,7 +45,7 @@ SHOWN_CHOICES: Mapping[Choice, str] = {
 
 
 def create_terminal_confirmer() -> Confirmer | None:
-    """A confirmer that asks at the terminal; None where there is no person to ask."""
+    """Create a confirmer that prompts at the terminal; return None if no terminal is available."""
     if not sys.stderr.isatty():
         return None
     try:
@@ -56,7 +56,10 @@ def create_terminal_confirmer() -> Confirmer | None:
 
 
 class TerminalConfirmer:
-    """Who sits at the terminal. Questions are put one at a time; those that wait meanwhile can be answered with the one that is put."""
+    """Confirmer that prompts the user at the terminal.
+
+    Questions are asked one at a time; those that wait meanwhile can be answered together with the current one.
+    """
 
     at_terminal = True
 
@@ -75,7 +78,7 @@ class TerminalConfirmer:
                 raise
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
-        """What a person types for each question; a line with nothing in it leaves the question open."""
+        """Return what the user types for each question; an empty line leaves the question unanswered."""
         async with self._turn:
             try:
                 return await ask_inquiry(inquiry.questions)
@@ -86,7 +89,7 @@ class TerminalConfirmer:
 
 
 async def ask_inquiry(questions: Sequence[Question]) -> Sequence[Reply]:
-    """What a person types for each question; a line with nothing in it leaves the question open."""
+    """Return what the user types for each question; an empty line leaves the question unanswered."""
     _print_error_line("\nThe agent asks you something. What you type is told to the model; an empty line is no answer.")
     return [await _ask_question(question) for question in questions]
 
@@ -97,7 +100,7 @@ async def _ask_approval(approval: Approval) -> Answer:
 
 
 async def ask_for_answer(approval: Approval) -> Answer:
-    """What a person answers to a question that was shown to them."""
+    """Return the user's answer to a question that has been shown."""
     if approval.phrase:
         return await _ask_for_phrase(approval.phrase)
     _print_grants(approval.grants)
@@ -111,7 +114,7 @@ async def ask_for_answer(approval: Approval) -> Answer:
 
 
 async def _read_answer(approval: Approval) -> Answer | None:
-    """What a person types; None where they have to be asked once more."""
+    """Return the answer that the user types, or None to ask again."""
     offered = ", ".join(SHOWN_CHOICES[choice] for choice in approval.choices)
     typed = (await _prompt_for_line(f"Do it? {offered}: ")).strip()
     if typed.casefold() == "all" and _list_other_approvals(approval):
@@ -157,7 +160,7 @@ async def _read_lasting_answer(choice: Choice, grants: Sequence[GrantOption], nu
 
 
 async def _read_edited_answer(approval: Approval) -> Answer | None:
-    """Other arguments, as a person types them; None when they leave it."""
+    """Return an answer with edited arguments, as typed by the user; None if nothing was changed."""
     main = _find_main_argument(approval)
     told = f"a new {main}, or " if main else ""
     _print_error_line(
@@ -184,7 +187,7 @@ def _parse_changes(typed: str, main: str | None) -> Mapping[str, Any] | None:
 
 
 def _find_main_argument(approval: Approval) -> str | None:
-    """The argument that is the command or address of the question; None when there is none."""
+    """Return the argument that is the command or URL in question, or None."""
     confirmation = approval.confirmation
     match confirmation:
         case ExecConfirmation():
@@ -197,7 +200,7 @@ def _find_main_argument(approval: Approval) -> str | None:
 
 
 async def _answer_all_waiting(approval: Approval) -> Answer | None:
-    """One yes or no for this question and all that wait, each shown first."""
+    """Ask for one yes or no to this question and all that wait, after showing each of them; None to go back."""
     others = _list_other_approvals(approval)
     for other in others:
         _print_error_line("")
@@ -217,12 +220,12 @@ async def _answer_all_waiting(approval: Approval) -> Answer | None:
 
 
 def _list_other_approvals(approval: Approval) -> list[Approval]:
-    """The other questions that wait and may be answered together with this one."""
+    """Return the other waiting questions that may be answered together with this one."""
     return [other for other in approval.among.waiting if other.id != approval.id and not other.phrase]
 
 
 async def _ask_question(question: Question) -> Reply:
-    """What a person answers to one question."""
+    """Return the user's answer to one question."""
     _print_error_line("\n".join(render_data(question.question, width=_terminal_width())))
     for number, option in enumerate(question.options, 1):
         _print_error_line(f"  {number}. {format_inline_data(option)}")
@@ -266,7 +269,7 @@ def _parse_reply(typed: str, question: Question) -> Reply:
 
 
 def _find_option(typed: str, question: Question) -> str | None:
-    """The option that is meant by its number or its words."""
+    """Return the option selected by its number or its text, or None."""
     numbers = [str(number) for number in range(1, len(question.options) + 1)]
     if typed in numbers:
         return question.options[numbers.index(typed)]
@@ -274,7 +277,7 @@ def _find_option(typed: str, question: Question) -> str | None:
 
 
 async def read_typed_line(prompt: str) -> str:
-    """What a person types; empty at the end of the input."""
+    """Return what the user types; empty at the end of the input."""
     _flush_typed_input()
     return (await _prompt_for_line(prompt)).strip()
 
@@ -299,7 +302,7 @@ def _flush_typed_input() -> None:
 
 
 async def _prompt_for_line(prompt: str) -> str:
-    """A line typed at the terminal; empty at its end."""
+    """Read a line typed at the terminal; empty at the end of its input."""
     click.echo(prompt, err=True, nl=False)
     descriptor = os.open(TERMINAL_DEVICE, os.O_RDONLY | os.O_NOCTTY)
     try:

@@ -25,10 +25,11 @@ INBOX_POLL_S = 0.3
 @click.option("--list", "only_list", is_flag=True, help="Print what waits, and exit.")
 @json_option
 def command(only_list: bool, as_json: bool) -> None:
-    """Answer what sessions ask a person at this machine.
+    """Answer what sessions ask the user of this machine.
 
-    The questions of every session of yours come here, beside where it asks; whoever is first answers. With `[serve] approvals = "local"`, a
-    server's come here alone. Each is shown as soon as it is asked, until Ctrl-C.
+    The questions of all your sessions appear here, in addition to where each session asks them; the first answer
+    counts. With `[serve] approvals = "local"`, a server's questions appear here only. Each is shown as soon as it is
+    asked, until Ctrl-C.
 
     Example: handrail approvals
     """
@@ -82,7 +83,10 @@ def _render_pending(left: PendingApproval | PendingInquiry) -> Iterator[str]:
 
 
 def _check_terminal() -> None:
-    """Answers come from a person, and questions must not wrap: a line that does could pass for one of ours."""
+    """Raise `HandrailError` unless this is a terminal that is wide enough.
+
+    Answers must come from a human, and questions must not wrap: a wrapped line could pass for one of ours.
+    """
     from handrail.approval.inbox import WIDE_COLUMNS
     from handrail.cli._terminal_prompt import create_terminal_confirmer
 
@@ -127,7 +131,7 @@ async def _ask_pending(places: AppDirs, left: PendingApproval | PendingInquiry) 
 
 
 async def _read_answer(left: PendingApproval) -> tuple[Answer, int | None]:
-    """The person's answer, and the place of its grant."""
+    """Return the user's answer, and the index of its grant."""
     from handrail.api.approval import Approval
     from handrail.api.call import GrantOption, InfoConfirmation
     from handrail.api.verdict import Decision, Verdict

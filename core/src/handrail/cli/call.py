@@ -38,7 +38,7 @@ ARGUMENTS_HINT = """a tool's arguments are one object, as in --args '{"seconds":
 
 
 def _reject_extra_words(context: click.Context, argument: click.Parameter, words: Sequence[str]) -> Sequence[str]:
-    """None: a tool's arguments are one object."""
+    """Raise UsageError for extra words: a tool's arguments are a single object."""
     if words:
         raise click.UsageError(f"{words[0]!r} is too much: {ARGUMENTS_HINT}", context)
     return words
@@ -61,10 +61,10 @@ def command(
     choices: SessionOptions,
     as_json: bool,
 ) -> None:
-    """Call one tool in a session of its own.
+    """Call one tool in its own session.
 
-    What it leaves running ends with the session, and the result says so. Exits with 0 on success, 1 on an error or a denial, 2 when misused, 130
-    after Ctrl-C.
+    What it leaves running ends with the session, and the result says so. Exits with 0 on success, 1 on an error or a
+    denial, 2 when misused, 130 after Ctrl-C.
 
     Example: handrail call execute_cli --args '{"command": "ls"}'
     """
@@ -114,7 +114,7 @@ def _read_argument_text(given: str) -> str:
 async def _run_call(
     name: str, args: Mapping[str, Any], choices: SessionOptions, *, yes: bool
 ) -> tuple[ToolResult, int]:
-    """The result, and the number of the signal that ended the call, or 0."""
+    """Return the result, and the number of the signal that ended the call, or 0."""
     from handrail.api import approval
     from handrail.cli._terminal_prompt import create_terminal_confirmer
     from handrail.errors import NotFound
@@ -129,7 +129,7 @@ async def _run_call(
 
 
 def _mark_ended_processes(result: ToolResult, ended: Sequence[str], name: str) -> ToolResult:
-    """The result of a call that left something running, now that this has ended with its session."""
+    """Return the result of a call that left something running, which has now ended with its session."""
     from handrail.api.result import ToolResult
     from handrail.errors import Stopped
 
@@ -156,7 +156,7 @@ async def _call_until_signal(session: Session, name: str, args: Mapping[str, Any
 
 @asynccontextmanager
 async def _print_progress(session: Session, name: str) -> AsyncGenerator[None]:
-    """Inside, a person at stderr is told of a call that takes long, and how far it is."""
+    """Report on stderr, while the block runs, that a call takes long, and its progress."""
     import anyio
 
     from handrail.api.events import Progress, Started
@@ -186,7 +186,7 @@ async def _print_progress(session: Session, name: str) -> AsyncGenerator[None]:
 
 
 def _print_result(result: ToolResult) -> None:
-    """For a person: what a program printed as it is, text as text, the rest a line a key."""
+    """Print a result for people: a program's output unchanged, text as text, everything else one line per key."""
     wire = result.wire()
     for key, stream in (("content", False), ("stdout", False), ("stderr", True)):
         if text := wire.get(key):

@@ -49,7 +49,7 @@ def schema_command() -> None:
 
 
 def _get_shown_value(config: LoadedConfig, key: str) -> Any:
-    """A setting as plain data; what looks like a secret in a plugin's table is not shown."""
+    """Return a setting as plain data; values in a plugin's table that look like secrets are redacted."""
     from handrail.redaction import redact_value
 
     value: Any = config.settings.model_dump(mode="json")

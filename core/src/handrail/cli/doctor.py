@@ -76,7 +76,7 @@ def command(context: click.Context, choices: SessionOptions, as_json: bool) -> N
 
 
 def _summarize_checks(checks: Sequence[DoctorCheck]) -> DoctorCheck:
-    """What counts: how many are fine, how many are to be mended, and the first cure."""
+    """Summarize the checks: how many are fine, how many need repair, and the first remedy."""
     fine = sum(check.ok for check in checks)
     mend = [check for check in checks if check.needed and not check.ok]
     said = (
@@ -129,7 +129,7 @@ async def _run_checks(choices: SessionOptions) -> Sequence[DoctorCheck]:
 
 
 def _check_other_copies() -> Iterator[DoctorCheck]:
-    """Whether the word `handrail` starts another copy than this one, which may have other plugins and another version."""
+    """Check that the command `handrail` starts this copy; another one may have other plugins and another version."""
     mine, found = os.path.join(sysconfig.get_path("scripts"), "handrail"), shutil.which("handrail")
     if found is not None and os.path.exists(mine) and not os.path.samefile(mine, found):
         detail = f"PATH leads to another copy, {found!r}; this one is {mine!r}"
@@ -160,7 +160,7 @@ def _check_folders(runtime: Runtime) -> Iterator[DoctorCheck]:
 
 
 def _failed_check(name: str, exc: Exception) -> DoctorCheck:
-    """What plugin code, or the start, ran into: a folder that the system keeps from being written, or a bug."""
+    """Return the failed check for an error of plugin code or startup: an unwritable directory, or a bug."""
     if isinstance(exc, OSError):
         said, cure = describe_system_error(exc)
         if cure is not None:
@@ -169,7 +169,7 @@ def _failed_check(name: str, exc: Exception) -> DoctorCheck:
 
 
 def _find_write_obstacle(folder: Path) -> str | None:
-    """Why the folder, or the one it would be made in, cannot be written."""
+    """Return why the directory, or the one it would be created in, cannot be written, or None."""
     import os
 
     # Unlike `Path.exists`, this takes what may not be looked into for absent.
@@ -199,7 +199,10 @@ def _check_services(runtime: Runtime) -> Iterator[DoctorCheck]:
 
 
 async def _check_examined_services(runtime: Runtime, *, lost: bool) -> AsyncGenerator[DoctorCheck]:
-    """What services say of the things that they stand on, in a session of their own; `lost`: that its desktop is not there is told already."""
+    """Yield what services report about their dependencies, in a separate session.
+
+    `lost`: the missing desktop has been reported already.
+    """
     looked_at = [service for service, _ in runtime.services if service.examine is not None]
     if not looked_at:
         return
@@ -216,7 +219,7 @@ async def _check_examined_services(runtime: Runtime, *, lost: bool) -> AsyncGene
 
 
 def _check_backends(runtime: Runtime) -> Iterator[DoctorCheck]:
-    """Every backend, unopened; only those that the configuration names are needed."""
+    """Check every backend without opening it; only those that the configuration names are needed."""
     named = _list_configured_backends(runtime)
     for name in sorted(named - set(runtime.backends)):
         yield DoctorCheck(f"backend {name}", False, "no plugin supplies it", "see `handrail plugins`")
@@ -233,7 +236,7 @@ def _check_backends(runtime: Runtime) -> Iterator[DoctorCheck]:
 
 
 def _list_configured_backends(runtime: Runtime) -> set[str]:
-    """The backends that the configuration asks for."""
+    """Return the backends that the configuration names."""
     settings = runtime.settings
     return {
         name for name in (settings.backend, *settings.backend_fallback, *settings.backend_merge) if name is not None
@@ -241,7 +244,10 @@ def _list_configured_backends(runtime: Runtime) -> set[str]:
 
 
 async def _check_sandboxes(runtime: Runtime) -> AsyncGenerator[DoctorCheck]:
-    """Which sandbox is used, why not others, each started where it can be; nothing where no tool runs in one."""
+    """Check which sandbox is used and why others are not, starting each where possible.
+
+    Yields nothing if no tool runs in a sandbox.
+    """
     from handrail.sandbox.confinement import find_unfit_workspace
     from handrail.sandbox.selection import try_sandbox
 
@@ -272,12 +278,12 @@ async def _check_sandboxes(runtime: Runtime) -> AsyncGenerator[DoctorCheck]:
 
 
 def _split_cure(lacks: str | None) -> str:
-    """What comes after the semicolon of what is missing, by the custom of `missing()`."""
+    """Return what follows the semicolon in a message of `missing()`: by convention, the remedy."""
     return lacks.partition("; ")[2] if lacks else ""
 
 
 async def _check_desktop(runtime: Runtime) -> AsyncGenerator[DoctorCheck]:
-    """The chosen desktop and all that works on it, opened."""
+    """Open and check the chosen desktop and everything that works on it."""
     if not any(service.capability == "desktops" for service, _ in runtime.services):
         return
     choice = runtime.settings.desktop
@@ -327,7 +333,7 @@ async def _open_vision(session: Session) -> str:
 
 
 async def _open_backend(runtime: Runtime, name: str, session: Session) -> str:
-    """Only when it opens it is known whether its key is there and its server answers."""
+    """Open a backend: only this shows if its key exists and its server answers."""
     await (await runtime.open_backend(name, session)).close()
     return ""
 

@@ -71,7 +71,7 @@ async def _evaluate_lines(choices: SessionOptions) -> None:
 
 
 async def evaluate_line(line: bytes | OversizedLine, runtime: Runtime) -> dict[str, Any]:
-    """The verdict on one line, or the error that it is, as it is written."""
+    """Return the verdict on one line, or the error in it, in wire format."""
     id: Any = None
     try:
         call = parse_json_line(line)
@@ -88,7 +88,7 @@ async def evaluate_line(line: bytes | OversizedLine, runtime: Runtime) -> dict[s
 
 
 async def _evaluate_call(tool: str, args: Mapping[str, Any], judging: EvaluationContext, runtime: Runtime) -> Verdict:
-    """As a session decides: what cannot be called or does not fit its tool is never run."""
+    """Judge a call as a session does: a tool that cannot be called, or arguments that do not fit, are denied."""
     from handrail.api.verdict import Decision, Reason, Verdict
     from handrail.errors import InvalidArguments
 
@@ -135,7 +135,7 @@ def check_call(call: Mapping[str, Any]) -> None:
 
 
 def build_context(call: Mapping[str, Any], runtime: Runtime) -> EvaluationContext:
-    """Where the call would be made: what the line says, else what is here."""
+    """Return the context of the call: what the line says, else the values of this machine."""
     from pathlib import Path
 
     from handrail.api.verdict import Mode
@@ -163,5 +163,5 @@ def build_context(call: Mapping[str, Any], runtime: Runtime) -> EvaluationContex
 
 
 def _join_root(cwd: Path, root: str, platform: str) -> Path:
-    """A root of the workspace, by the grammar of the platform that is judged for."""
+    """Return a root of the workspace by the path grammar of the platform judged for."""
     return type(cwd)(ntpath.join(str(cwd), root)) if platform == "win32" else cwd / root

@@ -36,7 +36,7 @@ def command(last: int, session: str | None, as_json: bool) -> None:
 
 
 def read_newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str, Any]]:
-    """The last `count` calls of all sessions, or of one, in the order they began."""
+    """Return the last `count` calls of all sessions, or of one, in the order they began."""
     from handrail.fs.app_dirs import AppDirs
 
     folder = AppDirs.of(os.environ).audit

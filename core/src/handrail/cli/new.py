@@ -74,7 +74,10 @@ def _render_template(folder: Path, kind: str, name: str) -> None:
 
 
 def _core_range() -> str:
-    """The versions of handrail-core that a plugin written for this one works with: before 1.0 a minor version may break it."""
+    """Return the range of handrail-core versions that a plugin written for this one supports.
+
+    Before 1.0, a minor version may break it.
+    """
     from importlib.metadata import version
 
     major, minor = (int(part) for part in version("handrail-core").split(".")[:2])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def command(as_json: bool) -> None:
     """List plugins: loaded, disabled, or broken and why.
 
-    Exits with 1 when one that the configuration requires did not load.
+    Exits with 1 if a plugin that the configuration requires did not load.
     """
     listed, unmet = run_async(_list_plugins)
     if as_json:
@@ -32,7 +32,7 @@ def command(as_json: bool) -> None:
 
 
 async def _list_plugins() -> tuple[Sequence[PluginRecord], PluginError | None]:
-    """Every plugin, and what the configuration requires in vain."""
+    """Return every plugin, and the error for a required plugin that is not loaded, or None."""
     from handrail.plugins.loader import check_required_plugins
 
     config = read_config(SessionOptions())

@@ -50,9 +50,9 @@ def command() -> None:
 @session_options
 @json_option
 def list_policy_command(choices: SessionOptions, as_json: bool) -> None:
-    """Print the rules that hold, with where each stands.
+    """Print the rules in force, with the source of each.
 
-    The higher a rule stands in the list, the earlier it answers.
+    The higher a rule is in the list, the earlier it applies.
 
     Example: handrail policy list
     """
@@ -150,7 +150,8 @@ def _error_wire(exc: Exception) -> dict[str, str]:
 def explain_command(call: str, choices: SessionOptions, as_json: bool) -> None:
     """Show how a call is judged, and why.
 
-    CALL is a shell command, or JSON as for `handrail evaluate`. Nothing is run. It is judged as for a person at a terminal.
+    CALL is a shell command, or JSON as for `handrail evaluate`. Nothing is run. It is judged as for a user at a
+    terminal.
 
     Example: handrail policy explain 'git push --force'
     """
@@ -180,7 +181,7 @@ async def _explain_call(call: str, choices: SessionOptions, as_json: bool) -> No
 
 
 def _parse_call(call: str, runtime: Runtime) -> dict[str, Any]:
-    """The call as `handrail evaluate` takes it: JSON, or a command for the tool that runs some."""
+    """Parse a call as `handrail evaluate` accepts it: JSON, or a command for the tool that runs commands."""
     from handrail.api.tool import Run
 
     if call.lstrip().startswith("{"):
@@ -314,7 +315,7 @@ def _format_toml_value(value: Any) -> str:
 
 
 def _get_set_matchers(rule: Rule) -> dict[str, Any]:
-    """The matchers that are given, under their names in a file."""
+    """Return the matchers that a rule sets, under their names in a configuration file."""
     from handrail.policy.rule_lint import MATCHERS
 
     named = {"layers": "layer", "kinds": "kind"}

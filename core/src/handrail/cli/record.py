@@ -61,14 +61,14 @@ async def _record_plan(
 
 
 async def build_recording(made: Iterable[RecordedStep], session: Session, wishes: RecordingOptions) -> PlanRecording:
-    """The plan of these calls, by the tools that a session knows."""
+    """Build the plan of these calls, with the tools that a session knows."""
     from handrail.plans.plan_recorder import build_plan
 
     return build_plan(made, {listed.tool.name: listed.tool for listed in await session.all_tools()}, wishes)
 
 
 def read_session_calls(session: str, places: AppDirs) -> tuple[Iterator[RecordedStep], str]:
-    """The calls that a session's audit holds, and its first workspace; empty where the audit does not say."""
+    """Return the calls in a session's audit, and its first workspace root; empty if the audit does not name one."""
     from handrail.audit.query import read_lines
     from handrail.audit.writer import list_parts
     from handrail.plans.plan_recorder import iter_recorded_steps

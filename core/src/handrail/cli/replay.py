@@ -33,7 +33,8 @@ def command(
 ) -> None:
     """Run a plan: tool calls written in a YAML file.
 
-    Each step goes the whole path of a call. The run stops at the first step that does not do what the plan expects.
+    Each step goes through the full path of a call. The run stops at the first step that does not do what the plan
+    expects.
 
     Example: handrail replay plan.yaml --desktop private --deny
     """
@@ -83,7 +84,7 @@ async def _replay_plan(
 
 
 def _save_failure_pictures(plan: Path, last: StepResult, folder: Path) -> list[str]:
-    """Of a step that failed, where the pictures are: the recorded one, and the screen's as it is now."""
+    """Return where the pictures of a failed step are: the recorded one, and the screen as it is now."""
     from handrail.fs.app_dirs import ensure_private_folder
     from handrail.plans.html_report import read_before_and_now
 
@@ -120,7 +121,7 @@ def _print_step(done: StepResult) -> None:
 
 
 def fit_column(text: str) -> str:
-    """The text cut to the width of its column."""
+    """Return the text cut to the width of its column."""
     return text if len(text) <= STEP_WIDTH else f"{text[: STEP_WIDTH - 1]}…"
 
 
@@ -129,5 +130,5 @@ def _format_columns(step: str, tool: str, verdict: str, status: str, effect: str
 
 
 def _print_line(line: str) -> None:
-    """Print a line; what a plan or a tool put into it can neither move the cursor nor start a line of its own."""
+    """Print a line; text from a plan or a tool can neither move the cursor nor start a new line."""
     click.echo(make_visible(line.replace("\n", "⏎")))

@@ -48,7 +48,7 @@ async def _sanitize_lines(limit: int) -> None:
 
 
 def sanitize_line(line: bytes | OversizedLine, *, limit: int) -> dict[str, Any]:
-    """What is shown of the text on one line, or the error that the line is."""
+    """Return what is shown of the text on one line, or the error in the line."""
     from handrail.api.result import TextSource
     from handrail.sanitize.envelope import clean_and_truncate, wrap_untrusted
 

@@ -50,7 +50,7 @@ def command(choices: SessionOptions, model: str | None, dialect: DialectName | N
 
 
 def tool_wire(listed: ListedTool, family: str = DEFAULT_FAMILY) -> dict[str, Any]:
-    """A tool as the machine interface lists it, with what the model family is told."""
+    """Return a tool as the machine interface lists it, with the description for the model family."""
     return {
         "name": listed.tool.name,
         "description": description_for(listed.tool, family),
@@ -80,7 +80,7 @@ async def _open_and_list_tools(choices: SessionOptions, config: LoadedConfig) ->
 async def _backend_model_flag(
     choices: SessionOptions, config: LoadedConfig, model: str | None
 ) -> dict[str, Any] | None:
-    """The setting of the chosen backend that says its model, if that is the agent's: where the backend plans actions itself."""
+    """Return the setting of the chosen backend's model if the backend itself plans actions, or None."""
     chosen = config.settings.backend
     if model is None or chosen is None:
         return None

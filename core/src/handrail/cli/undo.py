@@ -120,7 +120,7 @@ async def _read_plan(choices: SessionOptions, call: str | None, *, diff: bool) -
 
 @asynccontextmanager
 async def _open_read_only_session(choices: SessionOptions) -> AsyncGenerator[Session]:
-    """A session that calls nothing, and leaves no audit."""
+    """Open a session that makes no calls and leaves no audit."""
     config = disable_audit(read_config(choices))
     async with open_runtime_for(choices, config=config) as runtime, runtime.session(by_hand=True) as session:
         yield session
@@ -182,7 +182,7 @@ def _format_path_plan(plan: PathPlan) -> Iterator[str]:
 
 
 def _shorten_path(path: str) -> str:
-    """The path from here on, where it is in this folder."""
+    """Return the path relative to the current directory, if it is below it."""
     here = f"{os.getcwd()}/"
     return path.removeprefix(here)
 

@@ -16,12 +16,12 @@ from handrail.cli._common import create_completion
 def command(packages: Sequence[str], yes: bool, dry_run: bool) -> None:
     """Remove plugins, or end all that runs before Handrail goes.
 
-    PKG is a plugin's name as `handrail plugins` prints it, or its package's; it is removed from the environment that runs this. Whatever is
-    no plugin is refused, and then nothing is removed.
+    PKG is a plugin's name as `handrail plugins` prints it, or its package's; it is removed from the environment that
+    runs this. Anything that is not a plugin is refused, and then nothing is removed.
 
-    Without PKG, what was started from this environment and still runs is shown, and ended with all that came from it: sessions, servers,
-    consoles, private desktops, commands that were left running. Then it says what stays, and how each is removed: entries in files of MCP
-    clients, folders with their sizes, the program itself.
+    Without PKG, what was started from this environment and still runs is shown, and ended with all its descendants:
+    sessions, servers, consoles, private desktops, commands that were left running. Then the remaining parts are listed
+    with how to remove each: entries in files of MCP clients, directories with their sizes, the program itself.
 
     Example: handrail uninstall --dry-run
     """

@@ -1,1 +1,1 @@
-"""Where settings come from, and what they may say."""
+"""Settings: their sources, and the values they may have."""

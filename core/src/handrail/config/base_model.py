@@ -1,4 +1,4 @@
-"""What tables of the configuration are made of."""
+"""Building blocks of configuration tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _wrap_in_list(value: Any) -> Any:
 
 
 class _OneOrList:
-    """Says in the JSON Schema that one stands for a list of one."""
+    """Annotation that declares in the JSON Schema that a single value is accepted for a list with one item."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         listed = handler(schema)

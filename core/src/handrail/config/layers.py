@@ -1,4 +1,4 @@
-"""What each source of settings sets: files, environment and flags, one layer each. Reading writes nothing."""
+"""Layers of settings: what each file, the environment and the flags set. Reading writes nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ USER_ONLY_KEYS: frozenset[ConfigKey] = INTERSECTED_KEYS | {
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayer:
-    """What one source sets, by key."""
+    """Settings from one source, by key."""
 
     kind: LayerKind
     source: str
@@ -68,7 +68,7 @@ class ConfigLayer:
 
 @cache
 def list_value_keys(model: type[BaseModel] = Settings, under: ConfigKey = ()) -> tuple[ConfigKey, ...]:
-    """Every key of the configuration that holds a value, without the tables of plugins, backends, sandboxes and servers."""
+    """Return every configuration key with a value, without the tables of plugins, backends, sandboxes and servers."""
     found: list[ConfigKey] = []
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation
@@ -81,7 +81,7 @@ def list_value_keys(model: type[BaseModel] = Settings, under: ConfigKey = ()) ->
 
 @cache
 def map_variables() -> Mapping[str, ConfigKey]:
-    """The environment variables that set something, each with its key: HANDRAIL_TOOLS_PROFILE for `tools.profile`."""
+    """Map the environment variables for settings to their keys: HANDRAIL_TOOLS_PROFILE to `tools.profile`."""
     return {
         VARIABLE_PREFIX + "_".join(key).upper(): key
         for key in list_value_keys()
@@ -90,7 +90,7 @@ def map_variables() -> Mapping[str, ConfigKey]:
 
 
 def read_admin_layer(file: Path, ignored: list[str]) -> Iterator[ConfigLayer]:
-    """The administrator's file, if nobody but root can have written it; else a sentence in `ignored`."""
+    """Yield the administrator's file if only root can have written it; otherwise add a sentence to `ignored`."""
     try:
         real = file.resolve(strict=True)
         safe = all(_is_root_only_writable(path) for path in (real, *real.parents))
@@ -112,7 +112,10 @@ def _is_root_only_writable(path: Path) -> bool:
 
 
 def read_project_layer(candidates: Sequence[Path], *, named: bool, places: AppDirs) -> Iterator[ConfigLayer]:
-    """The nearest project file, or the one that was named."""
+    """Yield the nearest project file, or the named file.
+
+    Raises `ConfigError` if the named file does not exist.
+    """
     if named:
         if not candidates[0].exists():
             raise ConfigError(
@@ -153,14 +156,14 @@ def parse_layer(text: str, file: Path, kind: LayerKind) -> ConfigLayer:
 
 
 def _resolve_program(command: Sequence[str], file: Path) -> list[str]:
-    """A command whose program, where it is named by a path, is found from the folder of the file that names it."""
+    """Return the command with a program given as a path resolved from the directory of `file`, which names it."""
     program, *arguments = command
     named = "/" in program or os.sep in program or program.startswith("~")
     return [str(file.parent.absolute() / Path(program).expanduser()) if named else program, *arguments]
 
 
 def add_rule_location(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> dict[str, Any]:
-    """A rule with where it stands; the paths in it that are relative begin at `start`, if there is one."""
+    """Return a rule with its location; relative paths in it are resolved from `start`, if given."""
     placed = {**rule, "source": str(file), "index": index}
     if start is not None and "paths" in rule:
         given = [rule["paths"]] if isinstance(rule["paths"], str) else rule["paths"]
@@ -169,7 +172,7 @@ def add_rule_location(rule: dict[str, Any], file: Path, index: int, start: Path 
 
 
 def parse_toml(text: str, file: Path) -> dict[str, Any]:
-    """The tables of a configuration file."""
+    """Return the tables of a configuration file."""
     if DEEP_KEY.search(text):
         raise _depth_error(file)
     try:
@@ -204,7 +207,7 @@ def _integer_error(file: Path) -> ConfigError:
 
 
 def read_environment_layers(environment: Mapping[str, str]) -> Iterator[ConfigLayer]:
-    """Each variable `HANDRAIL_…` that sets something."""
+    """Yield each setting made by a `HANDRAIL_…` variable."""
     known = map_variables()
     for variable in sorted(environment):
         if (
@@ -235,7 +238,10 @@ def _unknown_variable_error(variable: str) -> ConfigError:
 
 
 def read_flag_layers(flags: Mapping[str, Any], *, arguments: bool) -> Iterator[ConfigLayer]:
-    """Each flag that was given, by its dotted key; told as what it is: `arguments` of a Python function, or flags of a command."""
+    """Yield each flag that was given, by its dotted key.
+
+    It is described as what it is: with `arguments`, as an argument of a Python function, else as a flag of a command.
+    """
     for dotted, value in flags.items():
         if value is not None:
             key = tuple(dotted.split("."))
@@ -249,7 +255,7 @@ def read_flag_layers(flags: Mapping[str, Any], *, arguments: bool) -> Iterator[C
 
 
 def _flatten_values(values: Mapping[str, Any], under: ConfigKey = ()) -> Iterator[tuple[ConfigKey, Any]]:
-    """Values by key; a table with a name of its own, as `[plugins.NAME]` or `[mcp.servers.NAME]`, is one value."""
+    """Yield values by key; a named table such as `[plugins.NAME]` or `[mcp.servers.NAME]` counts as one value."""
     for name, value in values.items():
         key = (*under, name)
         if is_object(value) and len(key) < 3:
@@ -259,7 +265,7 @@ def _flatten_values(values: Mapping[str, Any], under: ConfigKey = ()) -> Iterato
 
 
 def nest_values(values: Mapping[ConfigKey, Any]) -> dict[str, Any]:
-    """Values as tables within tables."""
+    """Return values by key as nested tables."""
     root: dict[str, Any] = {}
     for key, value in values.items():
         table = root

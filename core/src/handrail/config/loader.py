@@ -1,8 +1,9 @@
-"""Where settings come from: files, environment and flags, each value with its source.
+"""Loading of settings from files, environment and flags, each value with its source.
 
-default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
-that for what guards the stricter value wins or all of them count (`config_merging`). A project file that nobody trusted as it is may only
-tighten. Loading reads, and never writes.
+default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later
+beats earlier, except for settings that guard: there the stricter value wins or all of them count
+(`handrail.config.merge`). A project file that is not trusted with its present content may only tighten. Loading never
+writes.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class LoadedConfig:
 
     @contextmanager
     def locating(self) -> Generator[None]:
-        """A `ConfigError` that leaves the block says from which file and line, variable or flag its key is."""
+        """Add to a `ConfigError` raised in the block the file and line, variable or flag that its key comes from."""
         try:
             yield
         except ConfigError as exc:
@@ -73,7 +74,7 @@ class LoadedConfig:
             raise ConfigError(f"{source}: {exc}", hint=exc.hint, key=()) from exc
 
     def _source(self, key: tuple[int | str, ...]) -> str:
-        """What sets a key, or something in it, or what it is in."""
+        """Return what sets a key, a key inside it, or a table that contains it."""
         set_here = {name: source for name, source in self.sources.items() if source != "default"}
         for length in range(len(key), 1, -1):
             name = format_key_path(key[:length])
@@ -84,7 +85,7 @@ class LoadedConfig:
 
 
 def _locate_key(source: str, key: tuple[int | str, ...]) -> str:
-    """`FILE:LINE` where the source is a file that still says so."""
+    """Return `FILE:LINE` if the source is a file that still sets the key."""
     try:
         return f"{source}:{find_key_line(key, read_source_text(Path(source)))}" if Path(source).is_file() else source
     except ConfigError:
@@ -101,10 +102,11 @@ def load_config(
     file: Path | None = None,
     admin: Path = ADMIN_FILE,
 ) -> LoadedConfig:
-    """Every setting for a session that starts in `folder`.
+    """Load every setting for a session that starts in `folder`.
 
-    `flags` of a command, or `arguments` of a function, by dotted key; None is "not given". `file` (or HANDRAIL_CONFIG) stands in for the
-    project's file and is trusted. Raises `ConfigError` naming source, line and key of the first thing that is wrong.
+    `flags` of a command, or `arguments` of a function, are given by dotted key; None means not given. `file` (or
+    HANDRAIL_CONFIG) replaces the project's file and is trusted. Raises `ConfigError` with the source, line and key of
+    the first error.
     """
     named = file or environment.get("HANDRAIL_CONFIG")
     candidates = (
@@ -139,7 +141,10 @@ def load_config(
 
 
 def read_rules(file: Path) -> tuple[list[RuleSettings], list[ConfigError]]:
-    """The rules of one file, and what is wrong with those that cannot be used; the first mistake elsewhere in it counts, too."""
+    """Return the rules of one file, and the errors of those that cannot be used.
+
+    The first error elsewhere in the file is included.
+    """
     text = read_source_text(file)
     values = parse_toml(text, file)
     policy = values.get("policy", {})
@@ -166,15 +171,16 @@ def read_rules(file: Path) -> tuple[list[RuleSettings], list[ConfigError]]:
 
 
 def remove_rules(config: LoadedConfig) -> LoadedConfig:
-    """The same without policy rules, for a look at what is around them."""
+    """Return a copy without policy rules, to look at the other settings."""
     policy = config.settings.policy.model_copy(update={"rules": ()})
     return replace(config, settings=config.settings.model_copy(update={"policy": policy}))
 
 
 def list_project_files(folder: Path, *, home: Path) -> list[Path]:
-    """Where a project's file is looked for: in `folder` and its parents up to a git repository's root or `home`, nearest first.
+    """Return where a project's file is looked for, nearest first.
 
-    In the folder alone when neither is above it, since others may write to what is (as in /tmp).
+    That is in `folder` and its parents, up to the root of a git repository or `home`. If neither is above it, only
+    `folder` is searched, because others may be able to write to its parents (as in /tmp).
     """
     folder = folder.absolute()
     for depth, parent in enumerate((folder, *folder.parents), start=1):
@@ -184,7 +190,7 @@ def list_project_files(folder: Path, *, home: Path) -> list[Path]:
 
 
 def find_project_folder(folder: Path, *, environment: Mapping[str, str]) -> Path:
-    """The folder of the project's file that counts in `folder`; `folder` itself when there is none."""
+    """Return the directory of the project file that applies in `folder`, or `folder` itself if none exists."""
     candidates = list_project_files(folder, home=find_home_folder(environment))
     return next((file.parent for file in candidates if os.path.lexists(file)), folder)
 
@@ -195,7 +201,10 @@ def build_config_schema(
     backends: Mapping[str, type[BaseModel]] | None = None,
     sandboxes: Mapping[str, type[BaseModel]] | None = None,
 ) -> dict[str, Any]:
-    """A JSON Schema of the configuration file, for editors; with a table for each of these plugins', backends' and sandboxes' own models."""
+    """Return a JSON Schema of the configuration file, for editors.
+
+    It contains a table for the model of each of these plugins, backends and sandboxes.
+    """
     from pydantic.json_schema import models_json_schema
 
     models = {("plugins", name): model for name, model in (plugins or {}).items()}

@@ -1,4 +1,4 @@
-"""How the layers of settings become one: later beats earlier, and of what guards the stricter value wins, whoever says it."""
+"""Merging of settings layers: later beats earlier; for settings that guard, the stricter value wins from any source."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def merge_layer(layer: ConfigLayer, merge: MergedSettings, *, places: AppDirs) -
 
 
 def _merge_untrusted(key: ConfigKey, value: Any, layer: ConfigLayer, merge: MergedSettings) -> None:
-    """Take of a file that nobody trusts what forbids, and say what was left."""
+    """Take over from an untrusted file what forbids something, and record what was ignored."""
     if key == DISABLED_TOOLS_KEY:
         _merge_union(key, value, layer, merge)
     elif (
@@ -95,7 +95,7 @@ def _merge_untrusted(key: ConfigKey, value: Any, layer: ConfigLayer, merge: Merg
 
 
 def _is_looser(key: ConfigKey, value: Any, held: Any) -> bool:
-    """Whether a value guards less than the one that was set before it; False for what does not guard."""
+    """Return True if a value guards less than the one set before it; False for settings that do not guard."""
     if held is None:
         return False
     if key == AUDIT_KEY:
@@ -110,7 +110,7 @@ def _is_looser(key: ConfigKey, value: Any, held: Any) -> bool:
 
 
 def _parse_value(key: ConfigKey, value: Any) -> Any:
-    """The value of a key as the settings have it; None: the default."""
+    """Return the value of a key as the settings parse it; None gives the default."""
     found: Any = Settings.model_validate({} if value is None else nest_values({key: value}))
     for part in key:
         found = getattr(found, part)
@@ -118,7 +118,10 @@ def _parse_value(key: ConfigKey, value: Any) -> Any:
 
 
 def describe_ignored(what: Sequence[str], file: Path, *, changed: bool) -> str:
-    """The sentence for what such a file set in vain. `changed`: its folder is trusted, with another content of it."""
+    """Return the sentence that reports what such a file set in vain.
+
+    `changed`: the directory is trusted, but with other content of the file.
+    """
     why = "is not as it was when its folder was trusted" if changed else "is in a folder that is not trusted"
     return (
         f"{file} {why}, so these are ignored: {', '.join(what)}; "
@@ -134,7 +137,7 @@ def _merge_union(key: ConfigKey, value: Sequence[Any], layer: ConfigLayer, merge
 
 
 def _add_rule_tiers(key: ConfigKey, value: Sequence[Any], layer: ConfigLayer) -> Sequence[Any]:
-    """Rules with the tier of where they stand."""
+    """Return rules with the tier of the layer they come from."""
     if key != RULES_KEY:
         return value
     tier = {"admin": "admin", "project": "workspace", "untrusted": "workspace"}.get(layer.kind, "user")
@@ -142,7 +145,10 @@ def _add_rule_tiers(key: ConfigKey, value: Sequence[Any], layer: ConfigLayer) ->
 
 
 def decide_mode(layers: Sequence[ConfigLayer], merge: MergedSettings) -> None:
-    """The strictest mode that was set. One that an untrusted file sets counts when it is stricter than what holds without it."""
+    """Set the strictest mode of all layers.
+
+    A mode from an untrusted file counts if it is stricter than the mode that applies without it.
+    """
     wanted = [(Mode(layer.values[MODE_KEY]), layer) for layer in layers if MODE_KEY in layer.values]
     for mode, layer in sorted(wanted, key=lambda each: each[1].kind == "untrusted"):
         held = merge.values.get(MODE_KEY)

@@ -82,7 +82,7 @@ class RuleSettings(ConfigSection):
         return self
 
     def given(self, *keys: str) -> bool:
-        """Whether any of these keys was set."""
+        """Return True if any of these keys was set."""
         return any(getattr(self, key) not in (None, (), "") for key in keys)
 
 
@@ -92,7 +92,10 @@ CHANGING_KINDS = frozenset(("execute", "input", "delete", "edit", "fetch"))
 
 
 def find_contradictions(rule: RuleSettings) -> Iterator[tuple[str, str]]:
-    """What keeps a rule from ever matching or from making sense, each with the key to blame; whatever tools there are."""
+    """Yield what keeps a rule from ever matching or from making sense, each with the key at fault.
+
+    The tools that exist do not matter.
+    """
     if not rule.model_fields_set & {"tool", "layer", "server", "kind", "effects", "read_only", *NARROWING_KEYS}:
         yield "decision", 'it does not say of which calls; write tool = "*" for all'
     for key in ("tool", "layer", "kind", "effects", "modes", *NARROWING_KEYS):

@@ -28,7 +28,7 @@ class ToolSettings(ConfigSection):
     disabled: tuple[str, ...] = Field(default=(), description="Tools that are neither listed nor callable.")
 
     def disables(self, tool: Tool) -> bool:
-        """Whether a tool is disabled, under any of its names."""
+        """Return True if a tool is disabled, under any of its names."""
         return not set(tool.names).isdisjoint(self.disabled)
 
 
@@ -333,7 +333,7 @@ class PluginSettings(BaseModel):
     disabled: tuple[str, ...] = Field(default=(), description="Plugins that are not loaded.")
 
     def table(self, plugin: str) -> dict[str, Any]:
-        """The plugin's own table, empty when there is none."""
+        """Return the plugin's own table, or an empty one if it has none."""
         found = (self.model_extra or {}).get(plugin, {})
         return dict(found) if is_object(found) else {"": found}
 

@@ -1,4 +1,4 @@
-"""The text of files that a person writes: configuration files and plans."""
+"""Text of files that people write: configuration files and plans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ MAX_SOURCE_BYTES = 1_000_000
 
 
 def read_source_text(file: Path) -> str:
-    """Return the text of a configuration file. Raises `ConfigError` for one that is missing, too large or no text."""
+    """Return the text of a configuration file.
+
+    Raises `ConfigError` if it is missing, too large or not UTF-8 text.
+    """
     try:
         # Editors on Windows put a mark first.
         return read_regular_file(file, MAX_SOURCE_BYTES).decode("utf-8-sig")
@@ -23,9 +26,10 @@ def read_source_text(file: Path) -> str:
 
 
 def read_regular_file(file: Path, most: int, *, kind: str = "file") -> bytes:
-    """Return the contents of a regular file; no pipe is waited for.
+    """Return the content of a regular file without blocking on a pipe.
 
-    Raises `ConfigError` for one that is missing, of another kind, or larger than `most` bytes. `kind` is what its message says is missing.
+    Raises `ConfigError` if it is missing, of another kind, or larger than `most` bytes. `kind` is what the error
+    message says is missing.
     """
     try:
         # Opened before it is looked at: a pipe that came in between would be waited for.

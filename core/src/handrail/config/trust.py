@@ -1,4 +1,7 @@
-"""Folders that a person trusts: only there may a project's `handrail.toml` loosen anything, and only as it was when the person said so."""
+"""Directories that the user trusts.
+
+Only there may a project's `handrail.toml` loosen anything, and only with the content it had when the user trusted it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ PROJECT_FILE = "handrail.toml"
 
 
 def list_trusted_folders(places: AppDirs) -> tuple[Path, ...]:
-    """Every trusted folder, as it is really called, sorted. Raises `ConfigError` when the list cannot be relied on."""
+    """Return the real paths of all trusted directories, sorted; raises `ConfigError` if the list is unreliable."""
     return tuple(sorted(_read_trusted(places)))
 
 
@@ -29,14 +32,14 @@ def is_trusted(folder: Path, *, places: AppDirs) -> bool:
 
 
 def is_trusted_text(folder: Path, text: str, *, places: AppDirs) -> bool:
-    """True if the folder was trusted with a `handrail.toml` of just this text."""
+    """Return True if the directory was trusted with a `handrail.toml` of exactly this text."""
     return _read_trusted(places).get(folder.resolve()) == _hash_text(text)
 
 
 def trust_folder(folder: Path, *, places: AppDirs) -> Path:
-    """Trust a folder from now on, with its `handrail.toml` as it is now; gives its real path.
+    """Trust a directory with its present `handrail.toml`, and return its real path.
 
-    Raises `ConfigError` when there is no such folder, or its `handrail.toml` cannot be read.
+    Raises `ConfigError` if the directory does not exist, or its `handrail.toml` cannot be read.
     """
     real = folder.resolve()
     if not real.is_dir():
@@ -61,7 +64,10 @@ def _hash_text(text: str) -> str:
 
 
 def _read_trusted(places: AppDirs) -> Mapping[Path, str]:
-    """The trusted folders, each with the fingerprint of the `handrail.toml` that it was trusted with; empty for one that had none."""
+    """Return the trusted directories, each with the fingerprint of its `handrail.toml` at that time.
+
+    The fingerprint is empty if it had no such file.
+    """
     file = places.trusted_folders
     try:
         mode = file.stat().st_mode

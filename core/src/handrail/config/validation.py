@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, told by its source, its line and its key."""
+"""Configuration errors, reported with source, line and key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def validate_values(values: dict[str, Any], *, where: KeyLocator) -> None:
 
 
 def _find_nul_keys(value: Any, key: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
-    """Texts with a NUL in them: every program takes them for something else."""
+    """Yield the keys of texts that contain a NUL, which every program interprets differently."""
     if isinstance(value, str) and "\0" in value:
         yield key
     elif is_object(value):
@@ -47,7 +47,10 @@ def _find_nul_keys(value: Any, key: tuple[int | str, ...] = ()) -> Iterator[tupl
 
 
 def _find_stray_keys(values: dict[str, Any]) -> Iterator[tuple[int | str, ...]]:
-    """Keys that the model would take and a file may not have: what a rule has by where it stands, and in `[plugins]` what is no table."""
+    """Yield keys that the model would accept but a file may not contain.
+
+    These are rule keys that are derived from a rule's location, and entries of `[plugins]` that are not tables.
+    """
     plugins = values.get("plugins")
     if is_object(plugins):
         for name, value in plugins.items():
@@ -76,14 +79,17 @@ def _explain_error(error: ErrorDetails, where: KeyLocator) -> ConfigError:
 
 
 def find_key_line(key: tuple[int | str, ...], text: str) -> int:
-    """The line, from 1, on which the statement stands that sets `key`: what comes before it lacks the key, what ends with it has it."""
+    """Return the line, from 1, of the statement that sets `key`.
+
+    The text before that statement lacks the key, the text up to its end has it.
+    """
     lines = [f"{line}\n" for line in text.split("\n")]
     last = bisect_left(range(len(lines)), True, key=lambda count: _has_key(_parse_longest_prefix(lines, count)[1], key))
     return _parse_longest_prefix(lines, max(last - 1, 0))[0] + 1
 
 
 def _parse_longest_prefix(lines: Sequence[str], count: int) -> tuple[int, dict[str, Any]]:
-    """The longest beginning of at most `count` lines that is TOML: how many lines, and what it says."""
+    """Return the longest prefix of at most `count` lines that is valid TOML, as the number of lines and its content."""
     while True:
         try:
             return count, tomllib.loads("".join(lines[:count]))
@@ -113,7 +119,10 @@ def _is_text(values: Any, key: tuple[int | str, ...]) -> bool:
 
 
 def validate_table(model: type[BaseModel], values: Mapping[str, Any], *, table: str) -> BaseModel:
-    """The values of a plugin's or backend's table as its own model; `ConfigError` names the first key that does not fit."""
+    """Validate the values of a plugin's or backend's table with its model.
+
+    Raises `ConfigError` naming the first key that does not fit.
+    """
     try:
         return model.model_validate(dict(values))
     except ValidationError as exc:

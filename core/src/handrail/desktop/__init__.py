@@ -1,1 +1,1 @@
-"""A desktop as a value, who holds it, and how a person stops everything on it."""
+"""Desktop state: leases, input records, and the user's stop switch."""

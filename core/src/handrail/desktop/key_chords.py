@@ -1,4 +1,4 @@
-"""Names of keys: one spelling for what people and models call them, and which chords hold one that is never pressed."""
+"""Key names: one spelling for what people and models use, and detection of chords that must never be pressed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ class KeyChord:
 
 
 def normalize_key_name(given: str) -> str:
-    """The one name of a key: a single character, or a word of `MODIFIER_KEYS` or `NAMED_KEYS`; `InvalidArguments` for none."""
+    """Return the canonical name of a key: a single character, or a word of `MODIFIER_KEYS` or `NAMED_KEYS`.
+
+    Raises `InvalidArguments` for an unknown key.
+    """
     if len(given) == 1:
         return {" ": "space", "\n": "enter", "\t": "tab"}.get(given, given)
     plain = given.strip().lower().replace("-", "_")
@@ -95,7 +98,10 @@ def normalize_key_name(given: str) -> str:
 
 
 def parse_chord(given: str | Sequence[str]) -> KeyChord:
-    """The chord that `"ctrl+shift+s"` or `["ctrl", "s"]` means. The `+` key is `plus`, or a `+` at the end."""
+    """Return the chord for `"ctrl+shift+s"` or `["ctrl", "s"]`. The `+` key is `plus`, or a `+` at the end.
+
+    Raises `InvalidArguments` for an unknown key, or none at all.
+    """
     parts = _split_chord(given) if isinstance(given, str) else [part for key in given for part in _split_chord(key)]
     names = list(dict.fromkeys(normalize_key_name(part) for part in parts))
     if not names:
@@ -105,13 +111,13 @@ def parse_chord(given: str | Sequence[str]) -> KeyChord:
 
 
 def find_blocked_chord(chord: KeyChord, blocked: Iterable[str]) -> str | None:
-    """Which of some chords that are never pressed the chord is, or holds a part of; None for a harmless one."""
+    """Return the blocked chord that the chord equals or contains, or None for a harmless one."""
     pressed = set(_fold_keys(chord))
     return next((given for given in blocked if set(_fold_keys(parse_chord(given))) <= pressed), None)
 
 
 def validate_chord(given: str) -> str:
-    """A chord in a configuration as it was given; ValueError for one with a key that there is none of."""
+    """Return a configured chord unchanged. Raises ValueError for one with an unknown key."""
     try:
         parse_chord(given)
     except InvalidArguments as exc:

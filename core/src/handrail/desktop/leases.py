@@ -41,7 +41,7 @@ class ResourceLeases:
                 os.close(descriptor)
 
     async def _lock_file(self, key: str, waiting: Callable[[], None]) -> int:
-        """An open file with an exclusive lock; the kernel gives it up when the process ends, however it ends."""
+        """Return an open file with an exclusive lock; the kernel releases it with the process, however that ends."""
         path = ensure_private_folder(self._folder) / f"{key}.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""How long to wait for what programs show: longer on a machine that has more to do than its processors can."""
+"""Timeouts for what programs display: longer on a machine with more load than its processors can handle."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def scale_timeout(seconds: float) -> float:
 
 
 def scale_by_load(seconds: float, crowded: float) -> float:
-    """The seconds, times what wants to run at once on each processor."""
+    """Return the seconds multiplied by the load per processor, from 1 up to `MAX_SCALE`."""
     return round(seconds * min(MAX_SCALE, max(1.0, crowded)), 2)
 
 
 def read_load_per_cpu() -> float:
-    """What wanted to run at once on each processor, on the average of the last minute; 0 where the system does not count it."""
+    """Return the load per processor, averaged over the last minute; 0 if the system does not measure it."""
     if sys.platform == "win32":
         return 0.0
     try:

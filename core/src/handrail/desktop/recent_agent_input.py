@@ -1,4 +1,4 @@
-"""When agents' hands were last at work where a person may be, on their screen or in their browser. A press just then may be theirs."""
+"""Time of agents' latest input to the user's screen or browser; a key press just then may be the agent's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AgentInputRecord:
 
     @contextmanager
     def made(self) -> Generator[None]:
-        """An agent's hands are at work in the block."""
+        """Mark the block as a period of agent input."""
         ensure_private_folder(self._file.parent)
         descriptor = self._opened(os.O_CREAT)
         try:
@@ -36,7 +36,7 @@ class AgentInputRecord:
             os.close(descriptor)
 
     def recent(self, *, now: float | None = None) -> bool:
-        """Whether they are at work, or were a moment ago. `now`: seconds since 1970."""
+        """Return True if agent input is in progress or was recent. `now`: seconds since 1970."""
         try:
             descriptor = self._opened()
         except FileNotFoundError:
@@ -54,7 +54,7 @@ class AgentInputRecord:
         os.utime(descriptor if os.utime in os.supports_fd else self._file)
 
     def _opened(self, flags: int = 0) -> int:
-        """The file, which has to be one of its own; raises `HandrailError` where what is there tells nothing."""
+        """Open the record file, which must not be a symlink. Raises `HandrailError` if it cannot be used."""
         safely = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
         try:
             return os.open(self._file, os.O_RDWR | flags | safely, 0o600)

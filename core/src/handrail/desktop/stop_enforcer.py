@@ -1,4 +1,4 @@
-"""What becomes of sessions when a person stops their desktop."""
+"""Enforcement of the stop switch on sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StoppableSession(Protocol):
 
 
 class StopEnforcer:
-    """Cancels what a stopped session does, and lets go of what it holds down, once for each stop."""
+    """Enforcer that cancels a stopped session's calls, and releases what it holds down, once per stop."""
 
     def __init__(self, services: Callable[[StoppableSession], Iterable[tuple[str, ClosableService]]]) -> None:
         self._services = services
@@ -43,7 +43,7 @@ class StopEnforcer:
             self._stopped.discard(session.id)
 
     async def _let_go(self, session: StoppableSession) -> None:
-        """Whatever the session and its desktop hold down is released."""
+        """Release everything that the session and its desktop hold down."""
         for name, service in tuple(self._services(session)):
             if isinstance(service, ReleasableService):
                 try:

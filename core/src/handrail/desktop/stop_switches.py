@@ -1,4 +1,4 @@
-"""The stop switch: a person's hand on everything that agents do on a desktop, across processes."""
+"""Stop switch: lets the user halt all agents on a desktop, across processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVERY_DESKTOP = "every"
 
 
 class StopSwitches:
-    """Switches by the desktop's name as sessions choose it (current, private, a started one's), kept as files in `folder`."""
+    """Stop switches by desktop name as sessions choose it (current, private, a started one's), kept in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -24,18 +24,18 @@ class StopSwitches:
         self._switch(name).touch(mode=0o600)
 
     def release(self, name: str | None = None) -> bool:
-        """Let calls go on; whether the switch had been on."""
+        """Release the switch and let calls continue; return True if it was on."""
         was = self._switch(name).exists()
         self._switch(name).unlink(missing_ok=True)
         return was
 
     def engaged(self, name: str) -> bool:
-        """Whether that desktop is stopped."""
+        """Return True if that desktop is stopped."""
         # Asked before every call that changes something, so as text.
         return os.path.exists(self._every) or os.path.exists(self._switch(name))
 
     def all(self) -> list[str]:
-        """The names of all switches that are on; `every` stands for every desktop."""
+        """Return the names of all switches that are on; `every` represents all desktops."""
         return sorted(file.name for file in self._folder.glob("*")) if self._folder.is_dir() else []
 
     def _switch(self, name: str | None) -> Path:

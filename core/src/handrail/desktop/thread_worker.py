@@ -41,9 +41,10 @@ class ThreadWorker(Generic[S]):
         self._given_up: list[threading.Thread] = []
 
     async def run(self, job: Callable[[S], T], *, timeout: float = JOB_TIMEOUT_S) -> T:
-        """The job's result. `Downstream` when it takes longer than `timeout` seconds, or when too many jobs before it still hang.
+        """Run the job in the thread and return its result.
 
-        A job that has begun is not stopped when its caller is cancelled; one that has not is dropped.
+        Raises `Downstream` if it takes longer than `timeout` seconds, or if too many earlier jobs still hang. A job
+        that has begun is not stopped when its caller is cancelled; a queued one is dropped.
         """
         jobs = self._queue()
         future: Future[T] = Future()
@@ -59,7 +60,7 @@ class ThreadWorker(Generic[S]):
             ) from exc
 
     async def close(self) -> None:
-        """End the thread; one that hangs is left to itself."""
+        """End the thread; one that hangs is abandoned."""
         jobs, thread, self._jobs, self._thread = self._jobs, self._thread, None, None
         if jobs is not None and thread is not None:
             jobs.put(None)

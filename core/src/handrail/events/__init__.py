@@ -1,1 +1,1 @@
-"""Who is told of calls, and who may tighten them."""
+"""Events of calls: streams, live output and telemetry."""

@@ -19,10 +19,10 @@ DROPPABLE_EVENTS = (Output, Progress)
 
 
 class EventStream:
-    """Every event from the moment it was made to the end of the session, in order.
+    """Stream of all events from its creation to the end of the session, in order.
 
-    It holds up no call: of a reader that is slow the oldest output and progress is dropped, then, when nothing else is left, the oldest events,
-    and a `Dropped` says how many. It stops listening when it is closed or nobody holds it any more.
+    It never blocks a call: for a slow reader the oldest output and progress is dropped, then, if nothing else is left,
+    the oldest events, and a `Dropped` event reports how many. It unsubscribes when closed or garbage-collected.
     """
 
     def __init__(self, bus: EventBus) -> None:
@@ -41,7 +41,7 @@ class EventStream:
         return event
 
     async def aclose(self) -> None:
-        """Listen no more; who waits for the next event is told that there is none."""
+        """Unsubscribe; a pending read of the next event ends the iteration."""
         self._stop()
         self._waiting.end()
 
@@ -77,7 +77,7 @@ class _EventQueue:
         self._tell()
 
     def take(self) -> Event | None:
-        """The next event; None when there is none yet."""
+        """Remove and return the next event, or None if there is none yet."""
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
             return Dropped("", dropped)

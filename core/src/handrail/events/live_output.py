@@ -1,7 +1,7 @@
-"""What running calls put out, for onlookers in other processes: the end of it, as long as somebody looks on, and gone with the call.
+"""Latest output of running calls for watchers in other processes; kept only while watched, and removed with the call.
 
-An onlooker holds a file of the session's locked. A session looks for one now and then while a call that streams runs; where there is none it
-hears, keeps and writes nothing.
+A watcher holds a lock on a file of the session. While a streaming call runs, the session checks periodically for a
+watcher; without one it receives, stores and writes nothing.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class LiveOutputWriter:
         self._news = False
 
     def began(self, call_id: str) -> None:
-        """A call that streams runs now."""
+        """Register a streaming call that starts."""
         self._ends[call_id] = ""
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def ended(self, call_id: str) -> None:
-        """It is over."""
+        """Remove a streaming call that has ended."""
         self._ends.pop(call_id, None)
         self._news = True
         if not self._ends and self._looking is not None:
@@ -76,7 +76,7 @@ class LiveOutputWriter:
             self._turn_away()
 
     def _turn_away(self) -> None:
-        """Nobody looks on, or there is nothing to see."""
+        """Stop collecting output and remove what was shown: there is no watcher, or no streaming call."""
         if self._stop is not None:
             self._stop()
             self._stop = None
@@ -103,7 +103,7 @@ class LiveOutputWriter:
 
 
 def _last_lines(text: str) -> str:
-    """The last lines as a terminal would show them: of what was written over, the newest."""
+    """Return the last lines as a terminal would show them: of overwritten text, the newest."""
     # Where a secret begins further above, these two differ in what is left of it.
     pairs = zip(reversed(redact_text(text)), reversed(redact_text(text[-MAX_OUTPUT_CHARS:])), strict=False)
     end = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
@@ -113,7 +113,10 @@ def _last_lines(text: str) -> str:
 
 @contextmanager
 def watch_live_output(places: AppDirs, session: str) -> Generator[Callable[[], Mapping[str, str]]]:
-    """Look on at a session, in whatever process, within the block. What is given tells the last lines of each call that streams now, by its id."""
+    """Watch a session of any process within the block.
+
+    Yields a function that returns the last lines of each call that streams now, by its id.
+    """
     watched, shown = _live_output_files(places, session)
     descriptor = _open_locked(watched)
 
@@ -137,7 +140,7 @@ def _live_output_files(places: AppDirs, session: str) -> tuple[Path, Path]:
 
 
 def _open_locked(file: Path) -> int:
-    """The file, open and locked together with other onlookers."""
+    """Open the file and lock it jointly with other watchers; return the descriptor."""
     ensure_private_folder(file.parent)
     while True:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)

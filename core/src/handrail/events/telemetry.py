@@ -1,6 +1,7 @@
-"""Spans of calls by OpenTelemetry's conventions for generative AI, where the API is installed; nothing of it is imported elsewhere.
+"""Spans of calls by OpenTelemetry's conventions for generative AI, if the API is installed.
 
-Conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/#execute-tool-span
+No other module imports the API. Conventions:
+https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/#execute-tool-span
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_SHOWN_CHARS = 10_000
 
 
 class CallTracer:
-    """What makes the spans of a session. A call's span is the current one while it runs, so that nested calls are its children."""
+    """Creator of a session's spans. A call's span is current while it runs, which makes nested calls its children."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class CallTracer:
             span.set_status(Status(StatusCode.ERROR, code))
 
     def _shown(self, value: Any) -> str:
-        """The value as text, without secrets; what cannot be written down is named by its error."""
+        """Return the value as redacted text, or its error's type in brackets if it cannot be serialized."""
         try:
             return json.dumps(redact_value(self._kept(value)), ensure_ascii=False, default=str)[:MAX_SHOWN_CHARS]
         except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything
@@ -117,7 +118,7 @@ def create_tracer(
 
 
 def _parent_context(environment: Mapping[str, str]) -> Context | None:
-    """The span that started this program, by the variables TRACEPARENT and TRACESTATE (W3C Trace Context)."""
+    """Return the span that started this program, from TRACEPARENT and TRACESTATE (W3C Trace Context), or None."""
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     carrier = {name: environment[name.upper()] for name in ("traceparent", "tracestate") if name.upper() in environment}

@@ -1,4 +1,4 @@
-"""Where state lives."""
+"""Directories for configuration, data, cache and state."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class AppDirs:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> AppDirs:
-        """`$HANDRAIL_HOME/{config,data,cache,state}` when that is set, else the platform's own folders.
+        """Return `$HANDRAIL_HOME/{config,data,cache,state}` if that is set, else the platform's standard directories.
 
-        Raises `ConfigError` for a `HANDRAIL_HOME` that is no whole path, or that others can write: they could put a configuration there.
-        A private desktop has folders of its own for its programs; it says in a mark where the person's are.
+        Raises `ConfigError` for a `HANDRAIL_HOME` that is not an absolute path, or that other users can write: they
+        could put a configuration there. A private desktop has separate directories for its programs; a marker variable
+        gives the user's.
         """
         if home := environment.get("HANDRAIL_HOME"):
             root = _parse_own_root(home)
@@ -77,7 +78,7 @@ class AppDirs:
 
 
 def _parse_own_root(text: str) -> Path:
-    """The folder that `HANDRAIL_HOME` names, which need not be there yet."""
+    """Return the directory that `HANDRAIL_HOME` names, which may not exist yet."""
     cure = "name a folder of your own, from / or ~ on"
     root = Path(text).expanduser() if "\0" not in text else Path()
     if not root.is_absolute():
@@ -96,12 +97,12 @@ def _parse_own_root(text: str) -> Path:
 
 
 def find_home_folder(environment: Mapping[str, str]) -> Path:
-    """The home folder that an environment names, absolute; else that of the process's own user."""
+    """Return the absolute home directory that an environment names, or that of the process's user."""
     return Path(environment.get("HOME") or Path.home()).absolute()
 
 
 def ensure_private_folder(path: Path) -> Path:
-    """The folder, made 0700 with its parents when it was not there."""
+    """Return the directory, after creating it and its missing parents with mode 0700."""
     if not path.is_dir():
         for folder in (*reversed(path.parents), path):
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -120,7 +121,7 @@ def hold_file_lock(file: Path) -> Generator[None]:
 
 
 def write_private_file(path: Path, text: str) -> None:
-    """Replace a file, or a link, at once and as a whole by a file that is readable by its owner only."""
+    """Atomically replace a file, or a symlink, with a file that only its owner can read."""
     ensure_private_folder(path.parent)
     # A name that was known before could be a link by now: an agent may write in the folder that a person names.
     partial = create_sibling_name(path)
@@ -138,7 +139,11 @@ def write_private_file(path: Path, text: str) -> None:
 
 
 def read_private_json(file: Path, *, most: int) -> Mapping[str, Any] | None:
-    """What a JSON file of ours says; None when there is none, and nothing at all when it is not a person's own, or has more bytes than `most`."""
+    """Return the content of a private JSON file, or None if it does not exist.
+
+    The result is empty if the file cannot be read as a JSON object, is not a regular file of this user, or has more
+    than `most` bytes.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Files that are written before they have their name, so that no reader ever finds a half of one."""
+"""Files that are written before they get their name, which keeps readers from finding a partial file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STAT_BLOCK_BYTES, HOLE_BYTES = 512, 4096
 
 
 def create_sibling_name(path: Path) -> Path:
-    """A hidden name beside a file, that nothing has."""
+    """Return a new hidden name beside a file."""
     # A name has at most 255 bytes.
     beginning = os.fsdecode(os.fsencode(path.name)[:200])
     return path.with_name(f".{beginning}.{secrets.token_hex(6)}")
@@ -32,7 +32,7 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 
 def has_holes(status: os.stat_result) -> bool:
-    """Whether a file takes less of the disk than it is long."""
+    """Return True if a file occupies less disk space than its length."""
     return sys.platform != "win32" and status.st_blocks * STAT_BLOCK_BYTES < status.st_size
 
 
@@ -49,7 +49,10 @@ def write_around_holes(fd: int, data: bytes) -> None:
 
 @dataclass(slots=True)
 class DraftFile:
-    """An open new file. `name` is its hidden one, None while it has none: then it ends with this process, whatever happens."""
+    """Open new file.
+
+    `name` is its hidden name, or None while it has none; without a name it always disappears with this process.
+    """
 
     at: HeldFolder
     fd: int
@@ -86,7 +89,7 @@ class DraftFile:
 
 @contextmanager
 def open_draft(at: HeldFolder, path: Path, *, mode: int) -> Generator[DraftFile, None, None]:
-    """A new file in the folder of `path`, to be put there. Nothing of it is left where it was not."""
+    """Yield a new file in the directory of `path`, to be put there; otherwise it is removed."""
     draft = _open_unnamed_draft(at, mode) or _open_hidden_draft(at, path, mode)
     try:
         yield draft
@@ -96,7 +99,10 @@ def open_draft(at: HeldFolder, path: Path, *, mode: int) -> Generator[DraftFile,
 
 
 def _open_unnamed_draft(at: HeldFolder, mode: int) -> DraftFile | None:
-    """A file that a killed process does not leave behind; None where the system or the file system has none."""
+    """Return a file that a killed process does not leave behind.
+
+    None if the system or the file system does not support such files.
+    """
     if sys.platform != "linux" or not os.path.exists("/proc/self/fd"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Whether files have changed."""
+"""Detection of changed files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FileStamp = tuple[int, int, int] | None
 
 
 def read_file_stamps(files: Iterable[Path]) -> list[FileStamp]:
-    """What tells a changed file from an unchanged one: time, size, inode; None where there is none."""
+    """Return the modification time, size and inode of each file, to detect changes; None for missing files."""
     found: list[FileStamp] = []
     for file in files:
         try:

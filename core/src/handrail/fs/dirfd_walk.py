@@ -34,7 +34,10 @@ FILE_KIND_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class HeldFolder:
-    """An open folder, for calls relative to it; without a descriptor where the system has none, then paths are whole."""
+    """Open directory for calls relative to it.
+
+    On systems without such calls it has no descriptor, and full paths are used.
+    """
 
     fd: int | None
 
@@ -42,7 +45,7 @@ class HeldFolder:
         return str(path) if self.fd is None else path.name
 
     def name_for_attributes(self, path: Path) -> str:
-        """For calls that take no folder's descriptor."""
+        """Return the name for calls that do not accept a directory descriptor."""
         return str(path) if self.fd is None else f"/proc/self/fd/{self.fd}/{path.name}"
 
     def settle(self) -> None:
@@ -57,7 +60,10 @@ class HeldFolder:
 
 @contextmanager
 def hold_parent_folder(path: Path, *, create_dirs: bool = False) -> Generator[HeldFolder, None, None]:
-    """The folder that a judged path lies in, reached from the root through no link. What was made on the way is taken back on an error."""
+    """Yield the directory of a judged path, reached from the root without following symlinks.
+
+    On an error, the directories created on the way are removed again.
+    """
     if not HAS_DIR_FD:
         if create_dirs:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +97,10 @@ def hold_parent_folder(path: Path, *, create_dirs: bool = False) -> Generator[He
 
 
 def _open_subfolder(name: str, fd: int, made: list[tuple[int, str]] | None) -> int:
-    """Open a folder in another. One that is missing is made and noted in `made` with what it lies in, if that is given."""
+    """Open a directory in another one.
+
+    If `made` is given, a missing directory is created and recorded in `made` with a descriptor of its parent.
+    """
     try:
         return os.open(name, PATH_FLAGS | NO_FOLLOW, dir_fd=fd)
     except FileNotFoundError:
@@ -104,7 +113,7 @@ def _open_subfolder(name: str, fd: int, made: list[tuple[int, str]] | None) -> i
 
 
 def _convert_walk_error(exc: OSError, name: str, fd: int, at: Path, path: Path) -> Exception:
-    """What it means that a folder on the way could not be entered."""
+    """Return the error for a directory on the way to `path` that could not be entered."""
     if exc.errno == errno.ENOENT:
         return NotFound(f"there is no {str(path)!r}", hint=f"there is no folder {str(at)!r} either")
     if exc.errno in (errno.ELOOP, errno.ENOTDIR):
@@ -116,7 +125,7 @@ def _convert_walk_error(exc: OSError, name: str, fd: int, at: Path, path: Path) 
 
 
 def read_status(at: HeldFolder, path: Path, *, missing_ok: bool = False) -> os.stat_result | None:
-    """What the system says of a file, links as themselves; None for one that is `missing_ok` and missing."""
+    """Return the status of a file without following symlinks; None if it is missing and `missing_ok` is set."""
     try:
         return os.stat(at.name(path), dir_fd=at.fd, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError) as exc:
@@ -128,7 +137,7 @@ def read_status(at: HeldFolder, path: Path, *, missing_ok: bool = False) -> os.s
 
 
 def open_file_at(at: HeldFolder, path: Path, flags: int, *, mode: int = 0o600) -> int:
-    """A descriptor of a file in an open folder; never one behind a link."""
+    """Return a descriptor of a file in an open directory, never of one behind a symlink."""
     try:
         return os.open(at.name(path), flags | NO_FOLLOW, mode, dir_fd=at.fd)
     except OSError as exc:
@@ -140,7 +149,7 @@ def open_file_at(at: HeldFolder, path: Path, flags: int, *, mode: int = 0o600) -
 
 
 def check_regular_file(status: os.stat_result | None, path: Path) -> None:
-    """Raise where it is no file with bytes in it."""
+    """Raise an error unless the status is that of a regular file."""
     assert status is not None
     if stat.S_ISLNK(status.st_mode):
         raise path_exchanged_error(path)
@@ -149,13 +158,13 @@ def check_regular_file(status: os.stat_result | None, path: Path) -> None:
 
 
 def check_path_unchanged(status: os.stat_result, path: Path) -> None:
-    """For systems without calls relative to a folder."""
+    """Raise an error if a path has another file behind it now, on systems without calls relative to a directory."""
     if os.path.realpath(path) != str(path) or not os.path.samestat(status, os.lstat(path)):
         raise path_exchanged_error(path)
 
 
 def path_exchanged_error(path: Path) -> Denied:
-    """Why a path is not touched that does not lead where it did when it was judged."""
+    """Return the error for a path that no longer leads where it did when it was judged."""
     return Denied(
         f"{str(path)!r} has become a link, or goes through one, since the call was judged",
         hint="call again to have it judged anew",

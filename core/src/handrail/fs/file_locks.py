@@ -13,12 +13,15 @@ def lock_open_file(descriptor: int, *, shared: bool = False) -> None:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock the open file alone, if nobody holds it; whether it was done. Raises OSError where it cannot."""
+    """Lock the open file exclusively if it is not locked; return True on success.
+
+    Raises OSError if the file cannot be locked at all.
+    """
     return _lock_descriptor(descriptor, shared=False, now=True)
 
 
 def is_held(file: Path) -> bool:
-    """Whether somebody holds a lock on the file; False too where there is none that can be opened."""
+    """Return True if the file is locked; False also if it does not exist or cannot be opened."""
     try:
         # What lies there may be a link, or a pipe that nobody writes to.
         descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -33,7 +36,7 @@ def is_held(file: Path) -> bool:
 if sys.platform == "win32":
 
     def _lock_descriptor(descriptor: int, *, shared: bool, now: bool) -> bool:
-        """By LockFileEx: `msvcrt.locking` knows no shared locks, and gives up after ten seconds."""
+        """Lock with LockFileEx, as `msvcrt.locking` has no shared locks and gives up after ten seconds."""
         import ctypes
         import msvcrt
         from ctypes import wintypes

@@ -1,4 +1,7 @@
-"""What a file has beside its content: owner, permissions, access lists, extended attributes. A new file takes them from the one it replaces."""
+"""File metadata that a new file takes from the file it replaces.
+
+That is what a file has besides its content: owner, permissions, access lists and extended attributes.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,10 @@ class GitIndexes:
         self._roots: dict[str, str | None] = {}
 
     def has_contents(self, path: str) -> bool:
-        """True if git keeps what is in a file or link now, as committed or staged. False where that cannot be told."""
+        """Return True if git has stored the current content of a file or symlink, committed or staged.
+
+        False if that cannot be determined.
+        """
         folder, _, name = path.rpartition("/")
         root = self._root_of(folder)
         if root is None:
@@ -57,13 +60,16 @@ class GitIndexes:
 
 
 def find_repository_above(folder: str) -> str | None:
-    """Return the `.git` that git finds from an absolute folder: in it, or in the nearest folder above; None where there is none."""
+    """Return the `.git` that git finds from an absolute directory, or None.
+
+    It is in the directory itself or in the nearest one above it.
+    """
     above = (folder, *map(str, PurePath(folder).parents)) if os.path.isabs(folder) else ()
     return next((git for place in above if os.path.lexists(git := os.path.join(place, ".git"))), None)
 
 
 def _locate_index(root: str) -> str:
-    """The index of a repository, or of a work tree, whose `.git` is a file that names its folder."""
+    """Return the index path of a repository, or of a work tree whose `.git` is a file that names its directory."""
     pointer = _read_file_limited(f"{root}/.git", 4_096)
     if pointer is not None and pointer.startswith(GITDIR_POINTER):
         return os.path.join(root, os.fsdecode(pointer[len(GITDIR_POINTER) :].strip()), "index")
@@ -71,7 +77,10 @@ def _locate_index(root: str) -> str:
 
 
 def _iter_index_entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The paths in an index, each with the digest of its contents; none for what is damaged or of another format."""
+    """Yield the paths in an index, each with the digest of its content.
+
+    Yields nothing for an index of another format, and stops where it is damaged.
+    """
     if len(data) < INDEX_HEADER.size:
         return
     magic, version, count = INDEX_HEADER.unpack_from(data)
@@ -99,7 +108,7 @@ def _iter_index_entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _compute_git_digest(path: str) -> bytes | None:
-    """The digest that git has for the contents of a file, or for the target of a link."""
+    """Return git's digest of a file's content or of a symlink's target, or None if it cannot be computed."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):

@@ -13,7 +13,7 @@ MAX_SEARCHED = 100_000
 
 
 def holds_all_names(folders: Sequence[Path], status: os.stat_result) -> bool:
-    """True if all names of a file lie in these folders, which are searched for them up to a bound."""
+    """Return True if all names (hard links) of a file are in these directories, which are searched up to a limit."""
     found: set[str] = set()
     for entry in islice((entry for folder in folders for entry in _iter_entries(os.fspath(folder))), MAX_SEARCHED):
         if entry.inode() == status.st_ino and _is_name_of(entry, status):

@@ -1,4 +1,4 @@
-"""What a name that leads nowhere may have meant."""
+"""Suggestions for names that do not exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_NAMES = 2_000
 
 
 def describe_similar_names(path: Path) -> str:
-    """The names beside a missing file that are like its own, in words."""
+    """Return a phrase that lists the names beside a missing file that resemble its name."""
     try:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry, _ in zip(entries, range(MAX_NAMES), strict=False)]

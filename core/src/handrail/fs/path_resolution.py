@@ -1,7 +1,8 @@
-"""Paths as calls name them: where they really lead, and what kind of place that is.
+"""Resolution of the paths in calls: where they really lead, and what kind of place that is.
 
-One resolver for evaluators and file tools, so that what was judged is what is opened. Nothing here opens a file; names and links are looked
-at. Judging for another machine works too: what is not there is taken as it is written, and Windows paths are read by their grammar alone.
+Evaluators and file tools share one resolver, so what was judged is what is opened. Nothing here opens a file; only
+names and links are looked at. Paths of another machine can be judged too: what does not exist is taken as written, and
+Windows paths are parsed by their grammar alone.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ PathCache = dict[str, tuple[int, str | None] | None]
 
 
 class ResolvedPath(NamedTuple):
-    """Where a path of a call leads, as text and as a path.
+    """Destination of a path in a call, as text and as a path.
 
-    `path` is the real place: absolute, without links, `.` or `..`, as far down as it exists; what does not exist yet is kept as written.
-    `named` is the same without following links. `refused`: no tool may follow such a path. `doubtful`: a person should look first.
+    `path` is the real path: absolute, without symlinks, `.` or `..`, as far down as it exists; what does not exist yet
+    is kept as written. `named` is the same without following symlinks. `refused`: no tool may follow such a path.
+    `doubtful`: the user should look at it first.
     """
 
     real: str
@@ -101,7 +103,7 @@ class ResolvedPath(NamedTuple):
 
     @property
     def linked(self) -> bool:
-        """Whether it goes through a link."""
+        """True if the path goes through a symlink."""
         return self.real != self.written and self.path != self.named
 
 
@@ -114,9 +116,10 @@ def resolve_path(
     seen: PathCache | None = None,
     follow_last: bool = True,
 ) -> ResolvedPath:
-    """Where `text` leads from `cwd`. `~` is `home` and `~name` the home beside it; nothing else is expanded or decoded.
+    """Resolve `text` from `cwd`, expanding only `~` (`home`) and `~name` (the home beside it) and decoding nothing.
 
-    `platform` is that of the machine judged for (a value of `sys.platform`). Without `follow_last` a link at the very end is not followed.
+    `platform` is that of the machine judged for (a value of `sys.platform`). Without `follow_last` a symlink at the
+    very end is not followed.
     """
     plain = PLAIN_PATH.fullmatch(text) is not None
     if plain and seen is not None and platform != "win32":
@@ -159,10 +162,11 @@ def _escape_character(found: re.Match[str]) -> str:
 def map_to_private_tmp(
     found: ResolvedPath, *, temporary: PurePath | None, workspace: Iterable[PurePath], seen: PathCache | None = None
 ) -> ResolvedPath:
-    """Return the same place as the session's sandboxed commands see it: what they have in /tmp lies in a private folder.
+    """Return the path as the session's sandboxed commands see it: their /tmp is in a private directory.
 
-    `temporary` is that folder on the host; None: there is none. Links in it lead where they lead on the host. A place that is in neither is
-    in the private one, so that a new file is made there; what only the host's /tmp has stays what it is.
+    `temporary` is that directory on the host, or None if the session has not got one. Symlinks in it lead where they
+    lead on the host. A path that exists in neither is taken to be in the private one, because a new file is created
+    there; what exists only in the host's /tmp stays as it is.
     """
     if (
         temporary is None
@@ -188,7 +192,10 @@ def map_to_private_tmp(
 def is_inside_roots(
     path: PathOrText, roots: Iterable[PurePath], *, seen: PathCache | None = None, platform: str = "linux"
 ) -> bool:
-    """Whether a resolved path is one of the roots or below one. Roots are resolved too. Case and composition count on Linux only."""
+    """Return True if a resolved path is one of the roots or below one; roots are resolved too.
+
+    Case and Unicode composition matter on Linux only.
+    """
     if isinstance(path, PureWindowsPath):
         return any(path.is_relative_to(PureWindowsPath(ntpath.normpath(str(root)))) for root in roots)
     known = {} if seen is None else seen
@@ -210,7 +217,7 @@ def find_link_target(folder: PurePath) -> str | None:
 
 
 def describe_device(path: PathOrText, *, seen: PathCache | None = None) -> str | None:
-    """What a device, a socket or a part of the kernel it is; None for an ordinary file's place."""
+    """Return what kind of device, socket or kernel file a path names, or None for an ordinary path."""
     # Most paths are none of these, and are not taken apart for it.
     text = str(path)
     if (DEVICE_LIKE.match(text) or not text.isascii()) and (
@@ -226,7 +233,7 @@ def describe_device(path: PathOrText, *, seen: PathCache | None = None) -> str |
 
 
 def _describe_device_name(parts: tuple[str, ...]) -> str | None:
-    """What those names say that it is; `HARMLESS_DEVICE` for devices that hold nothing and change nothing."""
+    """Return what these names say a path is; `HARMLESS_DEVICE` for devices that hold nothing and change nothing."""
     parts = parts[1:] if parts[:1] == ("private",) else parts
     if parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm":
         return HARMLESS_DEVICE if len(parts) == 2 and parts[1] in HARMLESS_DEVICES else "a device"
@@ -241,7 +248,7 @@ def _describe_device_name(parts: tuple[str, ...]) -> str | None:
 def is_protected_path(
     path: PurePath, places: Iterable[PurePath], *, seen: PathCache | None = None, platform: str = "linux"
 ) -> bool:
-    """Whether it is one of the protected places, lies in one, or holds one."""
+    """Return True if a path is one of the protected places, is inside one, or contains one."""
     if isinstance(path, PureWindowsPath):
         windows = [PureWindowsPath(str(place)) for place in places]
         return any(path.is_relative_to(place) or place.is_relative_to(path) for place in windows)
@@ -300,7 +307,7 @@ def _expand_home(text: str, home: PurePath) -> str:
 
 
 def _look_up_path(at: str, seen: PathCache) -> tuple[int, str | None] | None:
-    """What is at an absolute place, from `seen` when it was looked at before."""
+    """Return what is at an absolute path, from `seen` if it was looked up before."""
     if at not in seen:
         try:
             mode = os.lstat(at).st_mode
@@ -311,7 +318,7 @@ def _look_up_path(at: str, seen: PathCache) -> tuple[int, str | None] | None:
 
 
 def _follow_links(path: str, seen: PathCache, *, follow_last: bool = True) -> tuple[str, Reason | None]:
-    """The real path of an absolute one, and why it must not be followed."""
+    """Return the real path of an absolute one, and a reason if it must not be followed."""
     waiting = path.split("/")[::-1]
     real = ""
     links = 0
@@ -350,7 +357,7 @@ def _follow_links(path: str, seen: PathCache, *, follow_last: bool = True) -> tu
 
 
 def _split_plain_path(text: str) -> tuple[str, str]:
-    """The folder and the name in it of an absolute path that is written as it is; no folder and the whole text where it is not."""
+    """Return the directory and the name of an absolute path in normal form, else "/" and the entire text."""
     if "//" in text or "/./" in text or "/../" in text:
         return "/", text
     folder, _, name = text.rpartition("/")
@@ -358,9 +365,10 @@ def _split_plain_path(text: str) -> tuple[str, str]:
 
 
 def _resolve_plain_below(text: str, cwd: str, seen: PathCache) -> ResolvedPath | None:
-    """Where a plain text leads that only goes down from `cwd`, through no links; None when it has to be followed name by name.
+    """Resolve a plain path that only descends from `cwd`, through no symlinks.
 
-    Where `cwd` really is, is kept in `seen` under its text with a `/` behind.
+    None if it has to be followed name by name. The real path of `cwd` is cached in `seen` under its text with a `/`
+    appended.
     """
     if text[0] in "/." and text != ".":
         return None
@@ -401,7 +409,10 @@ def _is_process_folder(folder: str) -> bool:
 
 
 def _resolve_windows(text: str, *, cwd: PurePath, home: PurePath, refused: Reason | None) -> ResolvedPath:
-    """By grammar alone: prefixes, separators, case, trailing dots, streams, device names and short names."""
+    """Resolve a Windows path by grammar alone.
+
+    This covers prefixes, separators, case, trailing dots, streams, device names and short names.
+    """
     plain = text.replace("/", "\\")
     extended = re.match(r"\\\\[?.]\\(UNC\\)?", plain)
     if extended:

@@ -1,8 +1,9 @@
-"""Files and folders opened so that what was judged is what is touched.
+"""Opening of files and directories which ensures that what was judged is what is touched.
 
-Every function here takes the real path that a verdict speaks of, and goes down to it folder by folder, each relative to the one before and none
-through a link. Whoever puts a link in place of a folder or a file after the judgement gets an error, never another file. Where the system has
-no such calls (Windows), a file is opened and then asked where it is.
+Every function here takes the real path that a verdict refers to, and walks down to it directory by directory, each
+opened relative to the one before and none through a symlink. Someone who replaces a directory or file with a symlink
+after the judgment causes an error, never access to another file. On systems without such calls (Windows), a file is
+opened and its path is checked afterwards.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ class OpenedFile:
 
 @contextmanager
 def open_for_reading(path: Path) -> Generator[OpenedFile, None, None]:
-    """The ordinary file at a judged path, open for reading.
+    """Open the regular file at a judged path for reading.
 
-    Raises `NotFound` for none, `Denied` when a link stands in the way by now, `Downstream` for what is no ordinary file or may not be read.
+    Raises `NotFound` if it does not exist, `Denied` if a symlink is now in the way, `Downstream` if it is not a regular
+    file or may not be read.
     """
     with hold_parent_folder(path) as at, _open_reading_at(at, path) as file:
         yield file
@@ -70,13 +72,16 @@ class OpenFolder:
     path: Path
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """What is in it, in no order. `stat(follow_symlinks=False)` of an entry works while the folder is open."""
+        """Yield the directory's entries in no particular order.
+
+        `stat(follow_symlinks=False)` of an entry works while the directory is open.
+        """
         with os.scandir(self.path if self.fd is None else self.fd) as entries:
             yield from entries
 
     @contextmanager
     def folder(self, name: str) -> Generator[OpenFolder, None, None]:
-        """A folder in it, open; OSError for what is none, is a link, or may not be listed."""
+        """Open a subdirectory; raises OSError if it is not a directory, is a symlink, or may not be listed."""
         path = self.path / name
         if self.fd is None:
             if path.is_symlink() or not path.is_dir():
@@ -91,16 +96,17 @@ class OpenFolder:
 
     @contextmanager
     def reading(self, name: str) -> Generator[OpenedFile, None, None]:
-        """An ordinary file in it, open for reading; what `opened.reading` raises."""
+        """Open a regular file in the directory for reading; raises what `open_for_reading` raises."""
         with _open_reading_at(HeldFolder(self.fd), self.path / name) as file:
             yield file
 
 
 @contextmanager
 def open_folder(path: Path) -> Generator[OpenFolder, None, None]:
-    """The folder at a judged path, open for listing.
+    """Open the directory at a judged path for listing.
 
-    Raises `NotFound` for none, `Denied` when a link stands in the way by now, `Downstream` for what is no folder or may not be listed.
+    Raises `NotFound` if it does not exist, `Denied` if a symlink is now in the way, `Downstream` if it is not a
+    directory or may not be listed.
     """
     if not HAS_DIR_FD:
         if not path.is_dir():
@@ -127,7 +133,7 @@ def open_folder(path: Path) -> Generator[OpenFolder, None, None]:
 
 
 def is_unchanged(now: os.stat_result | None, before: os.stat_result | None) -> bool:
-    """Whether two looks at a path show the same file with, as far as size and time tell, the same content."""
+    """Return True if two statuses of a path show the same file with, judging by size and time, the same content."""
     if now is None or before is None:
         return now is before
     return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns) == (
@@ -140,7 +146,7 @@ def is_unchanged(now: os.stat_result | None, before: os.stat_result | None) -> b
 
 @dataclass(frozen=True, slots=True)
 class ExpectedState:
-    """What a file has to be, so that it may be replaced: as it was when it was read, or not there (None)."""
+    """State that a file must be in to be replaced: as it was when it was read, or missing (None)."""
 
     status: os.stat_result | None
 
@@ -155,13 +161,14 @@ def replace_file(
     mode: int = 0o666,
     within: Sequence[Path] = (),
 ) -> os.stat_result:
-    """Put a file with this content at a judged path, at once and as a whole; what the system says of it.
+    """Write a file with this content to a judged path atomically and return its new status.
 
-    A file that was there keeps its permissions, owner, access lists, extended attributes and holes; a new one gets `mode`. Without `overwrite` one
-    that is there is left alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. Other
-    names of the file (hard links) keep the old content, unless all of them lie in the folders `within`: then the file is written in place, as is
-    one without other names that a new file could not be made like. Meanwhile its old content lies beside it, durable. A killed process leaves nothing
-    else, where the file system has files without a name.
+    An existing file keeps its permissions, owner, access lists, extended attributes and holes; a new one gets `mode`.
+    Without `overwrite`, an existing file is left alone, as is a file that is not as `expected`: both raise
+    `Downstream`. Readers see the old content or the new, also after a crash. Other names of the file (hard links) keep
+    the old content, unless all of them are in the directories `within`: then the file is written in place, as is a file
+    with a single name whose metadata a new file could not be given. Meanwhile a durable copy of its old content is kept
+    beside it. A killed process leaves nothing else behind if the file system supports unnamed files.
     """
     with hold_parent_folder(path, create_dirs=create_dirs) as at:
         before = read_status(at, path, missing_ok=True)
@@ -189,7 +196,7 @@ def replace_file(
 def _write_anew(
     at: HeldFolder, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool, mode: int
 ) -> os.stat_result | None:
-    """A new file in the place of the one that is there; None where that is not to be had, and nothing was done."""
+    """Put a new file in place of the existing one; return None, with nothing done, if that is not possible."""
     with open_draft(at, path, mode=mode if before is None else 0o600) as draft:
         if before is not None and not file_metadata.copy_metadata(draft.fd, at.name_for_attributes(path), before):
             return None
@@ -280,10 +287,11 @@ class NewFileWriter:
 
 @contextmanager
 def open_new_file(path: Path, *, attributes: Mapping[str, bytes] | None = None) -> Generator[NewFileWriter, None, None]:
-    """A whole new file, written piece by piece. When the block ends without an error, it is put at the judged path at once.
+    """Yield a new file to be written piece by piece and put at the judged path when the block ends.
 
-    It is another file than one that was there: nothing is taken over, and one that may be executed is left alone (`Downstream`).
-    `attributes` are extended ones, as far as the file system takes them. On an error nothing has changed.
+    The file is put in place atomically, and only if the block raises no error; on an error nothing is changed. It takes
+    over nothing from a file that it replaces; an executable file is not replaced (`Downstream`). `attributes` are
+    extended attributes, set as far as the file system supports them.
     """
     with hold_parent_folder(path) as at:
         _check_replaceable(read_status(at, path, missing_ok=True), path)
@@ -317,9 +325,11 @@ def delete_path(path: Path, *, recursive: bool = False) -> None:
 
 
 def resolve_archive_member(root: Path, name: str) -> Path:
-    """Where a member of an archive belongs below a judged folder; `Denied` for a name that leads out of it or is not what it looks like.
+    """Return the path of an archive member below a judged directory.
 
-    Write it with `replace_file(…, create_dirs=True)`, which also goes through no link that an earlier member has made; extract no links.
+    Raises `Denied` for a name that leads out of it or is deceptive. Write the member with
+    `replace_file(…, create_dirs=True)`, which does not follow symlinks made by earlier members either; do not extract
+    symlinks.
     """
     parts = PurePosixPath(name.replace("\\", "/")).parts
     bad = (
@@ -349,7 +359,7 @@ def _open_reading_at(at: HeldFolder, path: Path) -> Generator[OpenedFile, None, 
 
 
 def _check_replaceable(status: os.stat_result | None, path: Path) -> None:
-    """Whether another file may take the place of what is there."""
+    """Raise an error unless another file may replace what is at the path."""
     if status is None:
         return
     check_regular_file(status, path)

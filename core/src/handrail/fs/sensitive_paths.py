@@ -1,8 +1,9 @@
-"""Places that are known by their names: what keeps secrets, and what runs or is obeyed later without being asked.
+"""Places known by their names: what keeps secrets, and what is run or obeyed later without being asked.
 
-Names are compared in lower case and in one form of Unicode on every platform: a name that only a machine without case takes for a secret's is
-looked at like one everywhere. A place counts wherever it stands in a path, for copies of a home are as secret as the home; the places of a
-person's start-up files count in homes only, those of the system at the root only.
+Names are compared in lower case and in one Unicode form on every platform: a name that only a case-insensitive machine
+would take for a secret's is treated as one everywhere. A place counts at any position in a path, because copies of a
+home directory are as secret as the original; the places of a user's startup files count only in home directories, and
+those of the system only at the root.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ IGNORED_CHARS = re.compile("[\u200b-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 def describe_secret(path: PathOrText) -> str | None:
-    """What secret a file or folder of that name keeps, in words; None when it looks like none."""
+    """Return the kind of secret that a file or directory of that name keeps, or None if it looks like none."""
     parts = fold_path_names(path)
     if not parts:
         return None
@@ -51,7 +52,10 @@ def describe_secret(path: PathOrText) -> str | None:
 
 
 def describe_startup(path: PurePath, *, home: PurePath) -> str | None:
-    """What would run it unasked, later, outside the workspace (a shell, a login, the system); None when nothing known would."""
+    """Return what would run the path unasked later, outside the workspace (a shell, a login, the system).
+
+    None if nothing known would.
+    """
     parts = fold_path_names(path)
     below = _names_below_home(parts, fold_path_names(type(path)(str(home))))
     if below and (what := _match_start(below, HOME_BY_START)) is not None:
@@ -63,12 +67,15 @@ def describe_startup(path: PurePath, *, home: PurePath) -> str | None:
 
 
 def is_repository(names: Set[str]) -> bool:
-    """Return True if git takes a folder that holds these names for a repository and obeys its settings, whatever it is called."""
+    """Return True if git treats a directory with these names as a repository and obeys its settings.
+
+    The directory's own name does not matter.
+    """
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def describe_autorun(path: PurePath) -> str | None:
-    """What program runs such a file of a project without being asked; None when none does."""
+    """Return the program that runs such a project file without being asked, or None."""
     parts = fold_path_names(path)
     if (what := _match_anywhere(parts, PROJECT_BY_START)) is not None:
         return what
@@ -76,9 +83,10 @@ def describe_autorun(path: PurePath) -> str | None:
 
 
 def is_notable(name: str) -> bool:
-    """Return True if a file or folder of that name may keep secrets or be obeyed in some folder, so that the tables have to be asked.
+    """Return True if a file or directory of that name may keep secrets or be obeyed in some directory.
 
-    False is certain. It takes a fraction of the time that `describe_secret` and `describe_autorun` take, for searches through many names.
+    In that case the tables have to be checked; False is certain. This takes a fraction of the time of `describe_secret`
+    and `describe_autorun`, for searches through many names.
     """
     lower = name.lower()
     return (
@@ -91,19 +99,19 @@ def is_notable(name: str) -> bool:
 
 
 def is_kernel_path(path: PurePath) -> bool:
-    """Whether it lies in /proc or /sys, where reading and writing are not what they are elsewhere."""
+    """Return True if a path is in /proc or /sys, where reading and writing differ from other places."""
     return fold_path_names(path)[:1] in (("proc",), ("sys",))
 
 
 def fold_path_names(path: PathOrText) -> PathNames:
-    """The names in a path as they are compared, without what it starts at."""
+    """Return the names in a path in the form used for comparison, without its root."""
     if isinstance(path, PureWindowsPath):
         return tuple(fold_file_name(part) for part in (path.parts[1:] if path.anchor else path.parts))
     return tuple([name for name in fold_file_name(str(path)).split("/") if name not in ("", ".")])
 
 
 def fold_file_name(text: str) -> str:
-    """A text in the form in which names are compared where case and composition do not count."""
+    """Return a text in the form used to compare names when case and composition do not matter."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", IGNORED_CHARS.sub("", text)).casefold()
@@ -122,7 +130,7 @@ def _match_start(parts: PathNames, table: PathTable) -> str | None:
 
 
 def _names_below_home(parts: PathNames, home: PathNames) -> PathNames:
-    """The parts below a home: the person's own, another's, or root's."""
+    """Return the parts below a home directory: the user's, another user's, or root's."""
     if home and parts[: len(home)] == home:
         return parts[len(home) :]
     if parts[:1] == ("root",) or parts[:2] == ("var", "root"):
@@ -150,7 +158,7 @@ def _describe_secret_name(name: str) -> str | None:
 
 
 def _describe_tool_credentials(parts: PathNames) -> str | None:
-    """Tell the credentials that a program keeps in a folder of its own: `.rye/credentials`, `.config/NAME/credentials`."""
+    """Return a label for credentials in a program's directory: `.rye/credentials`, `.config/NAME/credentials`."""
     hidden = any(folder.startswith(".") for folder in parts[-3:-1])
     return "credentials" if hidden and parts[-1] in ("credentials", "credential", ".credentials") else None
 
@@ -172,7 +180,7 @@ def _describe_process_secret(parts: PathNames) -> str | None:
 
 
 def _parse_table(table: str) -> dict[str, str]:
-    """What each place of a table is."""
+    """Return what each place in a table is."""
     found: dict[str, str] = {}
     what = ""
     for line in table.splitlines():
@@ -188,7 +196,7 @@ def _parse_path_table(table: str) -> dict[PathNames, str]:
 
 
 def _index_by_first_name(places: Mapping[PathNames, str]) -> PathTable:
-    """The places by the first of their names."""
+    """Index the places by the first of their names."""
     table: dict[str, list[tuple[PathNames, str]]] = {}
     for place, what in places.items():
         table.setdefault(place[0], []).append((place, what))

@@ -16,10 +16,11 @@ INTEGER_TAG = "tag:yaml.org,2002:int"
 
 
 def find_yaml_traps(text: str, *, aliases: bool) -> Iterator[tuple[int, str]]:
-    """A key that stands there twice, of which YAML takes the last, and an alias, unless `aliases` are taken; with the line of each, from 1.
+    """Yield the YAML traps in a text, each with its line (from 1).
 
-    So is an integer with too many digits; and, where aliases are taken, a value that contains itself and one that its aliases make too large.
-    Raises what PyYAML raises for text that is no YAML.
+    These are a key that occurs twice, of which YAML takes the last; an alias, unless `aliases` are accepted; an integer
+    with too many digits; and, if aliases are accepted, a value that contains itself or that its aliases make too large.
+    Raises what PyYAML raises for invalid YAML.
     """
     import yaml
 

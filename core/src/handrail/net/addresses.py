@@ -1,6 +1,7 @@
-"""IP addresses: which of them the whole internet may be reached at, and what the others are.
+"""Classification of IP addresses: which are public, reachable from all of the internet, and what the others are.
 
-Sources: the IANA registries of special-purpose addresses (RFC 6890 and its successors), and the pages of cloud providers for metadata services.
+Sources: the IANA registries of special-purpose addresses (RFC 6890 and its successors), and the documentation of cloud
+providers for metadata services.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ NUMBER_PATTERN = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
 
 def find_non_public_reason(address: IPAddress) -> Reason | None:
-    """Why no call may go to an address without being told to; None for a public one. What an IPv4 address inside an IPv6 one is counts."""
+    """Return why no call may go to an address without permission, or None for a public one.
+
+    An IPv4 address inside an IPv6 one is judged as well.
+    """
     if address in METADATA_ADDRESSES:
         return Reason("metadata_address", f"{address} is the metadata service of a cloud machine")
     inner = tuple(iter_embedded_ipv4(address))
@@ -87,12 +91,12 @@ def find_non_public_reason(address: IPAddress) -> Reason | None:
 
 
 def find_address_hint(code: str) -> str | None:
-    """What a person can do about a reason to go nowhere, by its code; None where that is another's to say."""
+    """Return the hint on what the user can do about a refusal with this code, or None if it is not about an address."""
     return ALLOW_HINT if code in NON_PUBLIC_CODES else None
 
 
 def iter_embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that an IPv6 one stands for or carries."""
+    """Yield the IPv4 addresses that an IPv6 address represents or embeds."""
     if not isinstance(address, IPv6Address):
         return
     number = int(address)
@@ -109,9 +113,10 @@ def iter_embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
 
 
 def parse_browser_ipv4(host: str) -> IPv4Address | None:
-    """The address that browsers read in a host that ends in a number: in decimal, octal or hex, in one to four parts; None for a name.
+    """Return the IPv4 address that browsers see in a host that ends in a number; None for a name.
 
-    Raises ValueError for numbers that are no address. Source: https://url.spec.whatwg.org/#concept-ipv4-parser
+    It may be in decimal, octal or hex, in one to four parts. Raises ValueError for numbers that do not form an address.
+    Source: https://url.spec.whatwg.org/#concept-ipv4-parser
     """
     parts = host.removesuffix(".").split(".")
     if not NUMBER_PATTERN.fullmatch(parts[-1]):
@@ -131,7 +136,10 @@ def _parse_ipv4_part(part: str) -> int:
 
 
 def is_address_allowed(address: IPAddress, allowed: Iterable[str]) -> bool:
-    """Whether a person allowed an address, by itself or by a network (`192.168.1.0/24`). A metadata service only counts when it is named itself."""
+    """Return True if the user allowed an address, either itself or by a network (`192.168.1.0/24`).
+
+    A metadata service must be allowed by its own address.
+    """
     for text in allowed:
         try:
             network = ip_network(text, strict=False)

@@ -1,4 +1,4 @@
-"""Bearer tokens of servers on this machine: who shows one is let in, and nobody else is."""
+"""Bearer tokens of servers on this machine: a request is accepted only if it presents a valid token."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class BearerToken:
         return hashlib.sha256(self.value.encode()).digest()
 
     def is_shown_by(self, authorization: str) -> bool:
-        """Whether a request's Authorization header carries it; takes as long whether it does or not."""
+        """Return True if a request's Authorization header contains this token; the comparison takes constant time."""
         scheme, _, given = authorization.partition(" ")
         digest = hashlib.sha256(given.strip().encode("utf-8", "surrogatepass")).digest()
         return hmac.compare_digest(digest, self._digest) and scheme.lower() == "bearer"
 
 
 def create_token() -> BearerToken:
-    """A token that nobody has seen."""
+    """Create a new random token."""
     return BearerToken("token", secrets.token_urlsafe(TOKEN_BYTES))

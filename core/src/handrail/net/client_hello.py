@@ -41,7 +41,7 @@ def parse_client_hello(data: bytes) -> ClientHello | None:
 
 
 def _join_handshake_message(data: bytes) -> bytes | None:
-    """The body of the handshake message, joined from its records."""
+    """Return the body of the handshake message, joined from its records; None if it is incomplete."""
     joined = b""
     at = 0
     for _ in range(MAX_RECORDS + 1):

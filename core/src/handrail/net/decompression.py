@@ -12,7 +12,7 @@ RAW_WBITS = -zlib.MAX_WBITS
 
 
 class EncodingError(ValueError):
-    """What was sent is not packed as it was said to be; `early`: it only ends too soon."""
+    """Error for content that is not encoded as declared; `early` if it only ends too soon."""
 
     def __init__(self, message: str, *, early: bool = False) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class _IdentityDecoder:
         yield data
 
     def end(self) -> None:
-        """All is well however it ends."""
+        """Accept any end of the data."""
 
 
 class _ZlibDecoder:
@@ -36,7 +36,7 @@ class _ZlibDecoder:
         self._begun = False
 
     def take(self, data: bytes) -> Iterator[bytes]:
-        """What these bytes hold."""
+        """Yield the decoded content of these bytes."""
         full = False
         # Bytes that were all read may have given more than one piece holds.
         while data or full:
@@ -73,7 +73,10 @@ DECODER_FACTORIES: Mapping[str, Callable[[], _IdentityDecoder | _ZlibDecoder]] =
 
 
 def create_decoder(encoding: str) -> _IdentityDecoder | _ZlibDecoder:
-    """For content with this `Content-Encoding`; `EncodingError` for one that is not unpacked here."""
+    """Return a decoder for content with this `Content-Encoding`.
+
+    Raises `EncodingError` for an encoding that is not supported.
+    """
     ways = [each.strip().lower() for each in encoding.split(",") if each.strip()]
     if len(ways) > 1:
         # Each time, a thousandfold: one piece could fill the memory before it is counted.

@@ -1,8 +1,8 @@
-"""A proxy for confined programs that connects to allowed hosts and to no others.
+"""Proxy for confined programs that connects to allowed hosts and to no others.
 
-It takes `CONNECT` for TLS, and requests with a whole http:// address. Names are looked up here, and the address that was checked is the one
-connected to. Of an encrypted connection host, port and the server name that its client asks for are seen, and nothing else: a server that
-answers for several names may give any of them.
+It accepts `CONNECT` for TLS, and requests with a full http:// URL. Names are resolved here, and the connection goes to
+the address that was checked. Of an encrypted connection, only the host, the port and the server name that the client
+requests are visible: a server that answers for several names may serve any of them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ class RefusedConnection:
 
 @dataclass(frozen=True, slots=True)
 class FilteringProxy:
-    """Proxy for one confined program. `report` is told of each connection that is refused, `reached` of each place that took one."""
+    """Proxy for one confined program.
+
+    `report` is called for each refused connection, `reached` for each place that accepted one.
+    """
 
     allowed: AllowedHosts
     outward: OutboundConnector
@@ -218,7 +221,10 @@ class FilteringProxy:
 
 
 async def _send_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
-    """Hand on a request's body and nothing behind it. What is not understood ends the connection, so that the server sees it cut off."""
+    """Forward a request's body and nothing after it.
+
+    Anything malformed ends the connection, which shows the server that the body was cut off.
+    """
     try:
         if length is not None:
             await _copy_bytes(reader, writer, length)

@@ -79,7 +79,7 @@ class HostName:
 
 
 def parse_host_name(text: str) -> HostName:
-    """The name that browsers read in the host of an address, mapped as IDNA does."""
+    """Return the host name that browsers read in a URL's host, mapped according to IDNA."""
     if text.isascii():
         name, doubtful = text.lower(), None
     else:
@@ -99,7 +99,7 @@ def parse_host_name(text: str) -> HostName:
 
 
 def find_local_reason(name: str) -> Reason | None:
-    """Why a name is one of a machine's own or its network's; None for one that the whole internet may know."""
+    """Return why a name is local to this machine or its network; None for a name that may be public."""
     if name in METADATA_NAMES:
         return Reason("metadata_address", f"{name!r} is the metadata service of a cloud machine")
     if "." not in name:
@@ -114,7 +114,7 @@ def find_local_reason(name: str) -> Reason | None:
 
 
 def list_host_doubts(name: str) -> list[Reason]:
-    """What a person should know of a public name before a call goes there."""
+    """Return what the user should know about a public name before a call goes there."""
     found: list[Reason] = []
     if any(is_same_or_subdomain(name, shortener) for shortener in URL_SHORTENERS):
         found.append(Reason("shortener", f"{name!r} leads on to another address, which is not seen here"))
@@ -126,17 +126,17 @@ def list_host_doubts(name: str) -> list[Reason]:
 
 
 def is_same_or_subdomain(name: str, ending: str) -> bool:
-    """Whether a name is `ending` or below it: labels are compared from the right, whole ones."""
+    """Return True if a name is `ending` or a subdomain of it, comparing entire labels from the right."""
     return name == ending or name.endswith(f".{ending}")
 
 
 def is_name_listed(name: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns is this name; `*.lan` are all names below `lan`."""
+    """Return True if one of the patterns matches this name; `*.lan` matches all names below `lan`."""
     return any(is_glob_match(name, pattern.lower().removesuffix(".")) for pattern in patterns)
 
 
 def decode_punycode(name: str) -> str:
-    """A name in punycode in the letters it stands for."""
+    """Decode a punycode name; a name that cannot be decoded is returned unchanged."""
     try:
         return ".".join(map(_decode_label, name.split(".")))
     except UnicodeError:
@@ -144,7 +144,7 @@ def decode_punycode(name: str) -> str:
 
 
 def _map_idna(text: str) -> tuple[str, Reason | None]:
-    """The name with everything mapped that IDNA maps, and a doubt where that is more than case and composition."""
+    """Return the name mapped according to IDNA, with a doubt if that changes more than case and composition."""
     seen = "".join(character for character in text if not _is_invisible(character))
     mapped = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).translate(DOT_TRANSLATION).lower())
     if mapped != unicodedata.normalize("NFC", text).lower():
@@ -159,7 +159,7 @@ def _is_invisible(character: str) -> bool:
 
 
 def _encode_label(label: str) -> str:
-    """The label in punycode; UnicodeError for what is none."""
+    """Return the label in punycode; raises UnicodeError if it is not a valid label."""
     decoded = _decode_label(label)
     encoded = decoded if decoded.isascii() else PUNYCODE_PREFIX + decoded.encode("punycode").decode("ascii")
     mapped = unicodedata.normalize("NFKC", decoded).lower() == decoded
@@ -196,7 +196,7 @@ def _is_mistakable(label: str, last: str) -> bool:
 
 
 def _find_site_prefix(labels: Sequence[str]) -> str | None:
-    """The site that a longer name begins like; `example.com.au` is none."""
+    """Return the site that a longer name begins with; `example.com.au` does not count as one."""
     for at in range(1, len(labels) - 1):
         country = at == len(labels) - 2 and len(labels[-1]) == 2
         if labels[at] in COMMON_TLDS and not country:

@@ -49,7 +49,10 @@ class RequestAuthority:
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """A request's first line and headers. `path` is empty for a tunnel. `length` is None for a chunked body."""
+    """Request line and headers of a request.
+
+    `path` is empty for a tunnel. `length` is None for a chunked body.
+    """
 
     method: bytes
     authority: RequestAuthority
@@ -69,7 +72,10 @@ class RequestHead:
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """A status and headers. `length` is None where the end of the connection, or of the chunks, ends the body."""
+    """Status and headers of a response.
+
+    `length` is None if the body ends with the connection or with the last chunk.
+    """
 
     line: bytes
     status: int

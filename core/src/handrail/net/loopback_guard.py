@@ -1,7 +1,8 @@
-"""What a request to a server on this machine must show before anything hears of it.
+"""Checks that a request to a server on this machine must pass before anything handles it.
 
-Any page in a browser on this machine can send requests here, and make its own name lead here (DNS rebinding). So Host must be an address of
-ours, no other origin is let in, nothing is said to other origins (no CORS), and the token comes in a header that a page cannot set.
+Any page in a browser on this machine can send requests here, and can make its own name resolve to this machine (DNS
+rebinding). Therefore Host must be one of our addresses, other origins are refused and get no CORS headers, and the
+token is sent in a header that a page cannot set.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class RequestGate:
         self._origins = frozenset(f"{scheme}://{name}" for name in self._hosts for scheme in schemes)
 
     def refusal(self, scope: AsgiScope) -> HttpRefusal | None:
-        """Why a request is not let in; None when it is."""
+        """Return why a request is refused, or None if it is accepted."""
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         hosts = get_header_values(headers, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
@@ -80,7 +81,7 @@ class RequestGate:
 
 
 def find_shown_token(scope: AsgiScope, tokens: Iterable[BearerToken]) -> BearerToken | HttpRefusal:
-    """The token that a request shows, or why it is refused."""
+    """Return the token that a request presents, or the refusal."""
     shown = get_header_values(scope["headers"], b"authorization")
     if len(shown) != 1:
         return NO_TOKEN
@@ -88,7 +89,7 @@ def find_shown_token(scope: AsgiScope, tokens: Iterable[BearerToken]) -> BearerT
 
 
 async def read_body(scope: AsgiScope, receive: AsgiReceive, *, most: int) -> bytes | HttpRefusal:
-    """The whole body, in time and within `most` bytes."""
+    """Read the complete body, within the time limit and `most` bytes; otherwise return the refusal."""
     too_long = HttpRefusal(413, f"a request has at most {most:,} bytes")
     declared = get_header_values(scope["headers"], b"content-length")
     if declared and int(declared[0]) > most:
@@ -109,14 +110,14 @@ async def read_body(scope: AsgiScope, receive: AsgiReceive, *, most: int) -> byt
 
 
 def get_header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    """Every value of a header."""
+    """Return every value of a header."""
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
 def refuse_other_user(scope: AsgiScope) -> HttpRefusal | None:
-    """Why the program at the other end is not let in: another user's, as the kernel tells it. Root, who may do anything, is no other user.
+    """Return a refusal if the client program is run by another user according to the kernel, or None.
 
-    Where the kernel does not tell, the token alone decides.
+    Root can do anything and does not count as another user. If the kernel does not tell, the token alone decides.
     """
     if sys.platform != "linux" or scope.get("client") is None or scope.get("server") is None:
         return None
@@ -125,7 +126,10 @@ def refuse_other_user(scope: AsgiScope) -> HttpRefusal | None:
 
 
 def find_connection_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """The user whose socket is the client's end of a connection on this machine (proc_net_tcp(5)); None when it is not found."""
+    """Return the id of the user whose socket is the client's end of a local connection, or None if it is not found.
+
+    Source: proc_net_tcp(5).
+    """
     table = "tcp6" if ":" in client[0] else "tcp"
     wanted = _format_proc_address(client), _format_proc_address(server)
     try:
@@ -139,7 +143,7 @@ def find_connection_owner(client: tuple[str, int], server: tuple[str, int]) -> i
 
 
 def _format_proc_address(end: tuple[str, int]) -> str:
-    """An address and port as the kernel's table has them: words of four bytes in the machine's own order."""
+    """Format an address and port as in the kernel's table: four-byte words in the machine's byte order."""
     packed = ip_address(end[0]).packed
     words = [int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4)]
     return f"{''.join(f'{word:08X}' for word in words)}:{end[1]:04X}"

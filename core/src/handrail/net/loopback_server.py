@@ -1,4 +1,7 @@
-"""An HTTP server on this machine's own address, for nobody elsewhere. For plugins that depend on `handrail-core[serve]`."""
+"""HTTP server on this machine's loopback address, for local clients only.
+
+It is for plugins that depend on `handrail-core[serve]`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ PORT_FORWARD_HINT = "serve on 127.0.0.1, and forward the port under the same num
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """A socket on this machine's own address; port 0 takes a free one. Raises `ConfigError` for any other address."""
+    """Open a listening socket on this machine's loopback address; port 0 takes a free one.
+
+    Raises `ConfigError` for any other address, or if the port cannot be used.
+    """
     try:
         address = ip_address("127.0.0.1" if host == "localhost" else host.strip("[]"))
     except ValueError as exc:
@@ -97,7 +103,7 @@ class HeaderTimeoutProtocol(H11Protocol):
 
 
 def create_server(app: AsgiApp) -> LoopbackServer:
-    """A server of the application; `serve` takes a listening socket."""
+    """Create a server for the application; its `serve` takes a listening socket."""
     config = uvicorn.Config(
         app,
         http=HeaderTimeoutProtocol,
@@ -116,7 +122,10 @@ def create_server(app: AsgiApp) -> LoopbackServer:
 
 
 def _max_connections() -> int:
-    """How many connections there may be: half of the descriptors that this process may open are left for the work."""
+    """Return the maximum number of connections.
+
+    It leaves half of the file descriptors that this process may open for its other work.
+    """
     if sys.platform == "win32":
         return MAX_CONNECTIONS
     import resource
@@ -126,7 +135,7 @@ def _max_connections() -> int:
 
 
 def list_host_headers(opened: socket.socket) -> list[str]:
-    """What the Host header may say, the server's own address first."""
+    """Return the accepted Host headers, the server's own address first."""
     host, port = opened.getsockname()[:2]
     own = f"[{host}]" if ":" in host else host
     return list(dict.fromkeys(f"{name}:{port}" for name in (own, "localhost", "127.0.0.1", "[::1]")))

@@ -54,7 +54,10 @@ class ProxyAddress:
 
 @dataclass(frozen=True, slots=True)
 class OutboundLink:
-    """A connection outward. `absolute`: it ends at a proxy that takes requests with whole addresses, and `authorization` is for that proxy."""
+    """Outbound connection.
+
+    `absolute`: it ends at a proxy that takes requests with full URLs; `authorization` is for that proxy.
+    """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -64,11 +67,12 @@ class OutboundLink:
 
 @dataclass(frozen=True, slots=True)
 class OutboundConnector:
-    """The way to other hosts.
+    """Connector to other hosts.
 
-    `environment` is the host's own, for the proxy that it names (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY); `proxy` is the one of the
-    configuration, which is told the address that was checked and takes precedence. `allow_private` as in `resolve_public`; `own_names` are
-    names and addresses of this machine that may be connected to under these names alone: no other name may lead there.
+    `environment` is the host's own, for the proxy that it names (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY); `proxy`
+    is the configured one, which is given the address that was checked and takes precedence. `allow_private` is as in
+    `resolve_public`; `own_names` are names and addresses of this machine to which connections are allowed under these
+    names only: no other name may lead there.
     """
 
     allow_private: Collection[str] = ()
@@ -78,7 +82,10 @@ class OutboundConnector:
     resolver: HostResolver = resolve_with_system
 
     async def open_tunnel(self, host: str, port: int) -> OutboundLink:
-        """Connect to a port of a host. Raises `Denied` for an address that is not public, `Downstream` where there is no connection."""
+        """Connect to a port of a host.
+
+        Raises `Denied` for an address that is not public, `Downstream` if no connection can be made.
+        """
         return await self._open(host, port, tunnel=True)
 
     async def open_http(self, host: str, port: int) -> OutboundLink:

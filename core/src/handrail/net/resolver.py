@@ -1,7 +1,8 @@
-"""Where a name leads at the moment of connecting.
+"""Checked name resolution at connection time.
 
-The text of an address says little of where it leads: a name may answer with any address, with several, and with others a second later. So the
-question is asked when a connection is made, every answer is checked, and the connection goes to an address that was checked.
+The text of a URL reveals little about its destination: a name may resolve to any address, to several, and to others a
+second later. Therefore names are resolved when a connection is made, every answer is checked, and the connection goes
+to an address that was checked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ WEBSOCKET_SCHEMES = {"ws:": "http:", "wss:": "https:"}
 
 
 async def resolve_with_system(host: str, port: int) -> Sequence[str]:
-    """The addresses that this machine's resolver gives."""
+    """Return the addresses that this machine's resolver gives for a host.
+
+    Raises `Downstream` if the name is unknown.
+    """
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as exc:
@@ -37,9 +41,10 @@ async def resolve_with_system(host: str, port: int) -> Sequence[str]:
 async def resolve_public(
     host: str, port: int, *, allow_private: Collection[str] = (), resolver: HostResolver = resolve_with_system
 ) -> tuple[IPAddress, ...]:
-    """Every address of a host, all of them fit to be connected to, in the resolver's order.
+    """Return all addresses of a host, in the resolver's order, after checking that each may be connected to.
 
-    `host` is a name in ASCII or an address without brackets. `Denied` when any of them is not public and the person has not allowed it.
+    `host` is a name in ASCII or an address without brackets. Raises `Denied` if any of them is not public and the user
+    has not allowed it.
     """
     found = (
         [_parse_address(host)] if _is_address(host) else [_parse_address(text) for text in await resolver(host, port)]
@@ -62,9 +67,10 @@ async def resolve_public(
 async def find_refusal_reason(
     url: str, *, navigation: bool, allow_private: Collection[str] = (), resolver: HostResolver = resolve_with_system
 ) -> Reason | None:
-    """Why a browser may not load an address; None when it may. To be asked for every navigation, redirect and part of a page.
+    """Return why a browser may not load a URL, or None if it may.
 
-    A browser asks for names again by itself: give it a proxy that connects by `resolve_public` where that matters.
+    Check every navigation, redirect and part of a page. A browser resolves names again on its own: where that matters,
+    give it a proxy that connects through `resolve_public`.
     """
     lowered = url.lstrip().lower()
     if lowered.startswith(IN_PAGE_SCHEMES) and (not navigation or lowered.startswith("about:")):
@@ -86,7 +92,7 @@ async def find_refusal_reason(
 
 
 def build_denied_error(reason: Reason) -> Denied:
-    """The error for an address that is not gone to."""
+    """Return the error for an address that is refused."""
     return Denied(
         reason.text,
         hint=addresses.find_address_hint(reason.code),

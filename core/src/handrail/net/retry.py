@@ -1,4 +1,4 @@
-"""Failures of a server that may be over the next time: which they are, when it is to be asked again, and asking again."""
+"""Retries of temporary server failures: which failures qualify, when to try again, and the retry itself."""
 
 from __future__ import annotations
 
@@ -30,24 +30,27 @@ class TransientError(Exception):
 
 
 def format_status(status: int) -> str:
-    """The status with what it is called: `503 (Service Unavailable)`."""
+    """Return the status with its reason phrase: `503 (Service Unavailable)`."""
     return f"{status} ({STATUS_PHRASES.get(status, 'unknown')})"
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> int | None:
-    """In how many seconds the server wants to be asked again; None when it does not say, or gives a date."""
+    """Return after how many seconds the server wants a retry; None if it does not say, or gives a date."""
     text = headers.get("retry-after", "").strip()[:40]
     return min(int(text), LONGEST_WAIT_S) if text.isascii() and text.isdecimal() else None
 
 
 def format_retry_hint(headers: Mapping[str, str]) -> str:
-    """The hint for who asked."""
+    """Return the hint on when to try again."""
     wait = parse_retry_after(headers)
     return "try again later" if wait is None else f"try again in {wait} s"
 
 
 async def retry_transient(once: Callable[[], Awaitable[T]], *, tries: int = MAX_TRIES) -> T:
-    """What `once` gives; where it raises `TransientError` it is called again after a pause, and at last the error is raised."""
+    """Call `once` and return its result, retrying after a pause while it raises `TransientError`.
+
+    After the last try, or if the server asks for too long a pause, the underlying error is raised.
+    """
     for attempt in range(tries):
         try:
             return await once()

@@ -59,10 +59,10 @@ PLAIN_WORDS = re.compile(r"[a-z]+([-_+/=][a-z0-9]+)*|[0-9-]+")
 
 @dataclass(frozen=True, slots=True)
 class UrlView:
-    """What the text of an address makes of going there.
+    """Evaluation of a URL from its text.
 
-    `suggestion` ALLOW means that the address itself raises no objection. `floor` as in an opinion. `url` is what will be asked for, in ASCII;
-    it, `host` and `port` are empty or 0 when the address could not be read.
+    `suggestion` ALLOW means that the URL itself raises no objection. `floor` is as in an opinion. `url` is what will be
+    requested, in ASCII; it, `host` and `port` are empty or 0 if the URL could not be parsed.
     """
 
     suggestion: Decision
@@ -86,10 +86,10 @@ class UrlView:
 
 
 def evaluate_url(text: str, *, allow_private: Collection[str] = (), scheme: str | None = None) -> UrlView:
-    """What speaks against going to the address `text`.
+    """Return what speaks against requesting the URL `text`.
 
-    `allow_private`: hosts, addresses and networks of the person's own that may be reached. `scheme`: taken when the text has none, as command
-    line programs do.
+    `allow_private`: the user's private hosts, addresses and networks that may be reached. `scheme`: used if the text
+    has none, as command-line programs do.
     """
     text = text.strip(" ")
     if (why := _find_unreadable_reason(text)) is not None:
@@ -106,7 +106,10 @@ def evaluate_url(text: str, *, allow_private: Collection[str] = (), scheme: str 
 
 
 def join_url(base: str, text: str) -> str:
-    """Where a reference in something from `base` leads; the text itself where it is no address, as `evaluate_url` will say."""
+    """Resolve a reference in a document from `base` to a URL.
+
+    If the text is not a valid reference, it is returned as it is, and `evaluate_url` will report it.
+    """
     try:
         return urljoin(base, text)
     except ValueError:
@@ -114,9 +117,9 @@ def join_url(base: str, text: str) -> str:
 
 
 def find_url_place(text: str) -> str:
-    """`host` or `host:port`, as `UrlView.place`, that an address of any scheme, a host's name, or `[user@]host:path` leads to.
+    """Return the destination, `host` or `host:port`, of a URL of any scheme, a host name, or `[user@]host:path`.
 
-    Empty when it cannot be told, also where programs disagree.
+    The format is that of `UrlView.place`. Empty if it cannot be determined, or if programs disagree about it.
     """
     text = text.strip(" ")
     if BARE_IPV6.fullmatch(text):
@@ -131,7 +134,7 @@ def find_url_place(text: str) -> str:
 
 
 def evaluate_host(host: str, *, allow_private: Collection[str] = ()) -> UrlView:
-    """What speaks against connecting to a host, written as a name or an address (without brackets or with them)."""
+    """Return what speaks against connecting to a host, given as a name or an address (with or without brackets)."""
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     return _evaluate_host_text(f"[{bare}]" if ":" in bare else bare, allow_private)
 
@@ -155,7 +158,10 @@ def _find_unreadable_reason(text: str) -> Reason | None:
 
 
 def _evaluate_other_scheme(scheme: str, rest: str, allow_private: Collection[str]) -> UrlView:
-    """Of the other schemes only those that show a page of the web, and the empty page, may be asked for."""
+    """Evaluate a URL of another scheme.
+
+    Of these, only those that show a web page, and the empty page, may be requested.
+    """
     if scheme in ("view-source", "blob"):
         inner = evaluate_url(rest, allow_private=allow_private)
         if inner.suggestion is Decision.DENY or inner.scheme not in DEFAULT_PORTS:
@@ -218,7 +224,7 @@ def _add_reasons(found: UrlView, *, odd: list[Reason], ominous: list[Reason]) ->
 
 
 def _split_port(place: str) -> tuple[str, str | None]:
-    """Host and port; no port when there is none, or nothing behind its colon."""
+    """Split host and port; the port is None if it is missing or empty."""
     if place.startswith("["):
         host, bracket, rest = place.partition("]")
         return host + bracket + (rest if not rest.startswith(":") else ""), rest[1:] or None if rest.startswith(
@@ -235,7 +241,7 @@ def _quote_url(text: str) -> str:
 
 
 def _evaluate_host_text(text: str, allow_private: Collection[str]) -> UrlView:
-    """What speaks against a host, with its name or address as it will be asked for."""
+    """Return what speaks against a host, with its name or address as it will be requested."""
     if text.startswith("["):
         return _evaluate_ipv6(text, allow_private)
     if not text or FORBIDDEN_HOST_CHARS.search(text):
@@ -290,7 +296,7 @@ def _evaluate_address(address: addresses.IPAddress, allow_private: Collection[st
 
 
 def _find_oddities(found: UrlView, tail: str, *, userinfo: bool) -> Iterator[Reason]:
-    """What a person may well want, once they know of it."""
+    """Yield oddities that the user may well want, once they know of them."""
     if found.port in BLOCKED_PORTS:
         yield Reason("port_of_another_protocol", f"port {found.port} is that of another protocol")
     elif found.port != DEFAULT_PORTS[found.scheme]:
@@ -304,7 +310,7 @@ def _find_oddities(found: UrlView, tail: str, *, userinfo: bool) -> Iterator[Rea
 
 
 def _find_exfiltration_signs(tail: str, host: str, allow_private: Collection[str]) -> Iterator[Reason]:
-    """What looks like carrying something away, or like sending a server to where the call itself may not go."""
+    """Yield signs that a URL carries data away, or sends a server to where the call itself may not go."""
     path, _, query = tail.partition("#")[0].partition("?")
     if (
         _is_carrying_data(path, query)
@@ -344,7 +350,7 @@ def _is_carrying_data(path: str, query: str) -> bool:
 
 
 def _is_opaque(value: str) -> bool:
-    """Whether a text looks coded: a long run of letters and digits that are no words."""
+    """Return True if a text looks encoded: a long run of letters and digits that do not form words."""
     for run in ALPHANUMERIC_RUN.findall(value):
         if any(map(str.isdigit, run)) and any(map(str.isalpha, run)) and (not run.islower() or len(run) >= LONG_RUN):
             return True

@@ -1,7 +1,8 @@
-"""Requests to the web that go only where the rail allows: each address is judged on every hop, and connected to as it was checked.
+"""Web requests that go only where policy allows: each URL is judged on every hop, and connected to as checked.
 
-For plugins that fetch, with the extra `handrail-core[web]`; import it on first use. No proxy of the environment is used, for it would ask for
-names by itself. One that a person names in the configuration is told to connect to the address that was checked here, never to a name.
+For plugins that fetch, with the extra `handrail-core[web]`; import it on first use. Proxies from the environment are
+not used, because they would resolve names themselves. A proxy from the configuration receives the address that was
+checked here, never a name.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class ConnectionBroken(Downstream):
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request may take: redirects, bytes of content after decoding, seconds in all, and seconds without a byte.
+    """Limits of one request: redirects, bytes of decoded content, seconds in total, and seconds without a byte.
 
-    `silence` is also what a server has for its first lines, however slowly it sends them.
+    `silence` also limits the time until the server has sent its headers, however slowly it sends them.
     """
 
     hops: int = 10
@@ -63,7 +64,10 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class WebResponse:
-    """What a server answered. `url` is where the content came from, `hops` all addresses that were asked, in order."""
+    """Response of a server.
+
+    `url` is where the content came from, `hops` are all URLs that were requested, in order.
+    """
 
     status: int
     url: str
@@ -73,7 +77,10 @@ class WebResponse:
     _size: int
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The content, unpacked, piece by piece; `Downstream` when it is more than the limit, `ConnectionBroken` when its end is missing."""
+        """Yield the decoded content piece by piece.
+
+        Raises `Downstream` if it exceeds the limit, `ConnectionBroken` if its end is missing.
+        """
         try:
             content = create_decoder(self.headers.get("content-encoding", ""))
             got = 0
@@ -89,7 +96,7 @@ class WebResponse:
             raise kind(f"{redact_text(self.url)!r} sends what cannot be unpacked: {exc}") from exc
 
     async def read(self) -> bytes:
-        """The whole content."""
+        """Return the complete content."""
         return b"".join([chunk async for chunk in self.chunks()])
 
 
@@ -128,10 +135,11 @@ class WebClient:
     async def request(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, content: bytes | None = None
     ) -> AsyncGenerator[WebResponse, None]:
-        """The answer of the last server that redirects lead to; a first address that a person was asked about counts as approved.
+        """Yield the final response after all redirects.
 
-        `Denied` for an address that may not be gone to, `ConnectionBroken` where there is no connection to the end, `Downstream` for what else fails,
-        `TimedOut` when it all takes too long.
+        A first URL that the user was prompted about counts as approved. Raises `Denied` for a URL that may not be
+        requested, `ConnectionBroken` if the connection fails or breaks off, `Downstream` for other failures, `TimedOut`
+        if the request takes too long in total.
         """
         ends = monotonic() + self._limits.seconds
         try:
@@ -178,7 +186,7 @@ class WebClient:
             hops.append(str(request.url))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
-        """The first lines of an answer, with its content still to come."""
+        """Return the response once its headers have arrived; the content is still to be read."""
         ends = monotonic() + self._limits.silence
         try:
             with anyio.fail_after(self._limits.silence):
@@ -189,7 +197,10 @@ class WebClient:
             raise httpx.ReadTimeout(f"it did not answer within {self._limits.silence:g} s") from exc
 
     async def _next(self, before: httpx.Request, status: int, location: str) -> httpx.Request:
-        """The request that a redirect asks for, judged like a first one. Credentials and content stay with the origin they were given to."""
+        """Return the request that a redirect asks for, after judging it like a first one.
+
+        Credentials and content stay with the origin they were given to.
+        """
         old = urls.evaluate_url(str(before.url), allow_private=self._allow_private)
         # Joined as text: what browsers read in it is for the view to say.
         joined = location if MALFORMED_LOCATION.match(location) else urls.join_url(old.url, location)
@@ -276,7 +287,10 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 
 class PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that were checked in the same breath, so that no second answer of a resolver counts."""
+    """Network backend that connects to the addresses it has just checked.
+
+    This makes a different second answer of the resolver irrelevant.
+    """
 
     def __init__(self, *, allow_private: Collection[str], resolver: HostResolver, proxy: str | None = None) -> None:
         self._allow_private = allow_private
@@ -335,7 +349,7 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
 async def _connect_through_proxy(
     stream: httpcore.AsyncNetworkStream, address: addresses.IPAddress, port: int, timeout: float | None
 ) -> httpcore.AsyncNetworkStream:
-    """The connection to a proxy as one to this address behind it, by RFC 9110 (9.3.6)."""
+    """Turn a connection to a proxy into one to this address behind it, by RFC 9110 (9.3.6)."""
     place = f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
     try:
         await stream.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode(), timeout)
@@ -374,7 +388,7 @@ class _ResponseStream(httpx.AsyncByteStream):
 
 
 def _is_certificate_error(exc: BaseException | None) -> bool:
-    """Whether the server could not prove who it is, which no second try mends."""
+    """Return True if the server could not prove its identity, which a retry does not change."""
     while exc is not None:
         if isinstance(exc, ssl.SSLCertVerificationError):
             return True

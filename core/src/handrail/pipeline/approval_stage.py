@@ -38,9 +38,10 @@ MIN_SECRET_CHARS = 4
 async def confirm_call(
     session: CallSession, invocation: Invocation, verdict: Verdict, *, judge: EvaluateCall | None = None
 ) -> tuple[Invocation, Verdict]:
-    """The call as a person wants it, and their answer as a verdict. Nobody there, or a confirmer that fails, is a no.
+    """Ask the user about a call; return the call, possibly edited, and the answer as a verdict.
 
-    `judge` gives the verdict on the call when it is looked at again, and on an edited one; default: the session's.
+    If nobody can answer, or the confirmer fails, the call is denied. `judge` returns the verdict when the call is
+    judged again or was edited; default: the session's.
     """
     judge = judge or session.court.judge
     note = ""
@@ -66,7 +67,10 @@ async def confirm_call(
 
 
 async def _hold_commands(session: CallSession, invocation: Invocation, verdict: Verdict) -> bool:
-    """Hold this session's sandboxed commands until a call on the host is over, so that it runs what a person was shown. True if any were held now."""
+    """Hold the session's sandboxed commands until a call on the host is over; return True if any were held now.
+
+    The call then runs what the user was shown.
+    """
     running = session.running[invocation.call_id]
     if running.host_run is not None or session.confirmer is None or not _may_run_on_host(invocation, verdict):
         return False
@@ -81,7 +85,10 @@ def _may_run_on_host(invocation: Invocation, verdict: Verdict) -> bool:
 async def _ask_person(
     session: CallSession, invocation: Invocation, verdict: Verdict, note: str, judge: EvaluateCall
 ) -> Answer | Verdict:
-    """The verdict after a person's answer, or where nobody is asked; the answer itself when it changes the call."""
+    """Ask the user, and return the resulting verdict, or the answer itself if it edits the call.
+
+    If nobody can be asked, returns a verdict that denies.
+    """
     confirmer = session.confirmer
     if confirmer is None:
         return deny_verdict(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
@@ -128,7 +135,7 @@ async def _await_answer(
 
 
 def _iter_outer_calls(session: CallSession, running: CallTask) -> Iterator[CallTask]:
-    """The calls that wait for this one."""
+    """Yield the running calls that enclose this one."""
     parent = running.invocation.parent if running.invocation is not None else None
     while parent is not None:
         if (outer := session.running.get(parent.call_id)) is not None:
@@ -137,7 +144,7 @@ def _iter_outer_calls(session: CallSession, running: CallTask) -> Iterator[CallT
 
 
 async def build_approval(session: CallSession, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
-    """The question about a call, as data."""
+    """Build the approval request for a call."""
     return Approval(
         id=session.approvals.next_id(),
         call_id=invocation.call_id,
@@ -156,7 +163,7 @@ async def build_approval(session: CallSession, invocation: Invocation, verdict: 
 
 
 def _apply_answer(session: CallSession, invocation: Invocation, approval: Approval, answer: Answer) -> Verdict:
-    """What a yes or a no makes of the verdict; a yes that lasts is remembered."""
+    """Return the verdict after an approval or a denial, and remember a lasting approval."""
     verdict = approval.verdict
     who = f"a person {answer.by}" if answer.by else "a person"
     if answer.choice is Choice.DENY:
@@ -175,7 +182,7 @@ def _remember_answer(session: CallSession, invocation: Invocation, verdict: Verd
 
 
 def deny_verdict(verdict: Verdict, code: str, text: str) -> Verdict:
-    """The verdict after a no."""
+    """Return the verdict changed to a denial with this reason."""
     return replace(verdict, decision=Decision.DENY, reasons=(*verdict.reasons, Reason(code, text)))
 
 

@@ -1,4 +1,4 @@
-"""The files of the workspace that a call names, and whether they are still those that a person was asked about."""
+"""Workspace files that a call names, and detection of changes to them since the user was asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ FileState = tuple[int, int, int, int, int, bytes] | None
 
 
 def read_file_states(verdict: Verdict, roots: Iterable[Path]) -> Mapping[str, FileState]:
-    """The states of the files in these folders that a call reads or runs, by path. Folders, pipes and devices are left out."""
+    """Return the states of the files below these folders that a call reads or runs, by path.
+
+    Folders, pipes and devices are omitted.
+    """
     folders = tuple(roots)
     named = {
         touch.what
@@ -36,7 +39,7 @@ def read_file_states(verdict: Verdict, roots: Iterable[Path]) -> Mapping[str, Fi
 
 
 def find_changed_file(before: Mapping[str, FileState]) -> str | None:
-    """The first file that is another one than before; None when all are the same."""
+    """Return the first file that has changed, or None if all are the same."""
     return next((path for path, state in before.items() if _read_file_state(path) != state), None)
 
 

@@ -1,4 +1,4 @@
-"""Where calls are kept: the session's ring, and the audit when it is on."""
+"""Recording of calls: in the session's history, and in the audit log if enabled."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ AGENT_PICTURE = PICTURE_KEYS[0]
 
 
 class CallRecorder:
-    """Keeps every call twice: before it acts and after it ended. The ring counts top-level calls only.
+    """Recorder of every call before it acts and after it ended. The history contains top-level calls only.
 
-    `tape`: what keeps whole calls for a plan; None where nobody records one.
+    `tape`: recorder of entire calls for a plan; None if no plan is being recorded.
     """
 
     __slots__ = ("_artifacts", "_audit", "_history", "_known_by", "_observations", "_secrets", "tape")
@@ -87,7 +87,7 @@ class CallRecorder:
             ) from exc
 
     def _fields(self, invocation: Invocation, verdict: Verdict) -> dict[str, object]:
-        """What the audit says of a call that was judged, beside its arguments."""
+        """Return the audit fields of a call that was judged, without its arguments."""
         fields: dict[str, object] = {
             "call_id": invocation.call_id,
             "tool": invocation.tool.name,
@@ -111,7 +111,7 @@ class CallRecorder:
         return fields
 
     def opened(self, desktop: Desktop) -> None:
-        """Say which desktop the session works, so that a person finds it."""
+        """Record the desktop the session works on, for the user to find it."""
         if self._audit is None:
             return
         with contextlib.suppress(OSError):
@@ -147,14 +147,14 @@ class CallRecorder:
             result.setdefault("note", f"the audit could not be written: {exc}")
 
     def _kept(self, picture: object) -> str | None:
-        """The name of the file that keeps the picture of a result, as the agent sees it; None where there is no room for it."""
+        """Store the picture of a result as the agent sees it, and return its file name; None if that fails."""
         try:
             return self._artifacts.picture(base64.b64decode(str(picture), validate=True))
         except (OSError, ValueError):
             return None
 
     def _meant(self, invocation: Invocation) -> dict[str, Any]:
-        """What the ids and points of a call stand for in words that last (`locators`), or which window is in front of it."""
+        """Return a lasting description of the ids and points in a call (`selectors`), or of the window in front."""
         seen = self._observations.latest()
         fresh = seen is not None and seen.id != self._known_by
         self._known_by = seen.id if seen is not None else None
@@ -164,7 +164,7 @@ class CallRecorder:
         return {"front": front} if front else {}
 
     def _args(self, invocation: Invocation) -> Mapping[str, Any]:
-        """The arguments without what is typed into a field that hides it, and without what a person types by hand."""
+        """Return the arguments with input to password fields, and secrets that the user types by hand, redacted."""
         if not invocation.tool.inputs:
             return invocation.args
         if invocation.tool.by_hand:
@@ -181,12 +181,12 @@ class CallRecorder:
         }
 
     def close(self) -> None:
-        """The session is over."""
+        """Close the audit log at the end of the session."""
         if self._audit is not None:
             self._audit.close()
 
     def _shown(self, value: Any) -> Any:
-        """The value as the audit shows it; what cannot be written down is named by its error."""
+        """Return the value as the audit log shows it, or its error's type in brackets if it cannot be serialized."""
         from handrail.redaction import redact_value
 
         try:

@@ -1,7 +1,7 @@
-"""One call under way, from its arrival to its result, so that it can be stopped at any time: by its timeout, by a person, by the session.
+"""A running call, from its arrival to its result; it can be stopped at any time by timeout, user or session.
 
-A call that ends without ever waiting costs neither a timer nor a task: its first step is taken at once, and only when the coroutine
-suspends is it put under watch.
+A call that ends without ever suspending costs neither a timer nor a task: its first step is executed at once, and only
+when the coroutine suspends does monitoring begin.
 """
 
 from __future__ import annotations
@@ -30,17 +30,21 @@ T = TypeVar("T")
 
 
 def is_cancelled() -> bool:
-    """Whether somebody cancels the task that runs now. A `CancelledError` out of a future that was cancelled is a failure like any other."""
+    """Return True if the current task is being cancelled.
+
+    A `CancelledError` from a future that was cancelled is a failure like any other.
+    """
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 class CallTask:
-    """A call, and how far it is. `why` is set once somebody wants it to end; `asked` is what a person is being shown.
+    """State of a running call. `why` is set once it should stop; `asked` is what the user is being shown.
 
-    `claim` is what it uses, once somebody else wants to know; `begun` says that its turn to be judged came, `executing` that it has been given
-    what it uses, `early` that it did not wait before it was judged. `behind` is the call that it waits for, `waiters` are those that wait
-    for this one. `limit` is set while it is timed, in seconds; `watched` says that it has had to wait for something.
+    `claim` is what it uses, once another call needs to know; `begun` is True once it may be judged, `executing` once
+    its resources are assigned, `early` if it did not wait before it was judged. `behind` is the call that it waits for,
+    `waiters` are the calls that wait for this one. `limit` is set while it is timed, in seconds; `watched` is True once
+    it had to wait for something.
     """
 
     # Not in slots, so that what most calls never need costs them nothing.
@@ -73,7 +77,7 @@ class CallTask:
         self.nested = nested
 
     def stop(self, why: Stopped) -> None:
-        """End it now; the first reason given is the one that counts."""
+        """Stop the call now; the first reason given is kept."""
         if self.why is None:
             self.why = why
             if self._task is not None and self._task is asyncio.current_task():
@@ -83,14 +87,14 @@ class CallTask:
                 self._deliver()
 
     def start_clock(self) -> None:
-        """From now on the limit counts. Of what is not watched yet, the watch will start it."""
+        """Start to count the time limit. For a call that is not monitored yet, monitoring will start the clock."""
         if self.limit is not None and self._timer is None and not self._rests:
             late = TimedOut(f"stopped after {self.limit:g} s")
             left = self.limit if self._left is None else self._left
             self._timer = asyncio.get_running_loop().call_later(left, self.stop, late)
 
     def stop_clock(self) -> None:
-        """Whatever it does from now on is not timed."""
+        """Stop the clock: all further work of the call is untimed."""
         self.limit = self._left = None
         if self._timer is not None and not self._delivered:
             self._timer.cancel()
@@ -98,7 +102,7 @@ class CallTask:
 
     @contextmanager
     def resting(self) -> Generator[None]:
-        """Its clock stands still meanwhile."""
+        """Pause the clock during the block."""
         self._rests += 1
         if self._timer is not None and self.why is None:
             self._left = self._timer.when() - asyncio.get_running_loop().time()
@@ -112,7 +116,10 @@ class CallTask:
                 self.start_clock()
 
     async def drive_on(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The same for what is still to do when the call itself is over, in whatever way. Raises `why` if it was stopped meanwhile."""
+        """Drive follow-up work once the call itself is over, regardless of how it ended.
+
+        Raises `why` if stopped meanwhile.
+        """
         self.why, self._delivered, self._timer = None, 0, None
         result = await self.drive(coroutine)
         if self.why is not None:
@@ -121,7 +128,7 @@ class CallTask:
 
     @types.coroutine
     def drive(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """The coroutine's result. Raises `why` when it was stopped, unless it still returned something: then that is given back."""
+        """Drive the coroutine and return its result. Raises `why` if it was stopped and did not return a value."""
         try:
             waiting = coroutine.send(None)
         except StopIteration as done:

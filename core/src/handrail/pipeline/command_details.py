@@ -24,7 +24,7 @@ SHOWING_S = 10.0
 
 
 async def build_full_confirmation(session: CallSession, invocation: Invocation, verdict: Verdict) -> Confirmation:
-    """Return what a person is shown before saying yes to a call of the session; raise `TimedOut` if that takes too long."""
+    """Return what the user sees before approving a call of the session. Raises `TimedOut` if that takes too long."""
     shown = await _shown_in_time(invocation, verdict)
     if not isinstance(shown, ExecConfirmation):
         return shown

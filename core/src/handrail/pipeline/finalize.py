@@ -1,4 +1,4 @@
-"""How a call ends, in whatever way: secrets taken out of what came of it, observers asked, cleaned for the model, recorded and told."""
+"""End of every call: secrets redacted, observers consulted, result cleaned for the model, recorded and published."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ log = logging.getLogger(__name__)
 async def finalize_call(
     session: CallSession, running: CallTask, result: ToolResult, began: float, *, over: bool = True
 ) -> ToolResult:
-    """Take secrets out of what came of a call, let observers look at it, and record it.
+    """Redact secrets from the result of a call, let observers inspect it, and record it.
 
-    `over`: nothing of the call goes on but this, and a cancellation of it ends this, too; else whoever awaits this can end it.
+    `over`: this is the last work of the call, and cancelling the call ends it; otherwise cancelling the awaiting task
+    does.
     """
     if session.secrets.forms:
         result = _remove_secrets(session, result)
@@ -50,7 +51,10 @@ async def finalize_call(
 
 
 def _remove_secrets(session: CallSession, result: ToolResult) -> ToolResult:
-    """The result without secrets that calls were given; what it says in words of ours stays, whatever somebody has chosen as a secret."""
+    """Redact the secrets given to calls from a result, except in Handrail's own keys, its status and its error code.
+
+    Those stay even if a secret has the same text.
+    """
     hidden, shown = session.secrets.hidden, ToolResult()
     for key, value in result.items():
         if key == "status":
@@ -63,14 +67,14 @@ def _remove_secrets(session: CallSession, result: ToolResult) -> ToolResult:
 
 
 def _is_artifact_handle(value: Any, handles: Collection[str]) -> bool:
-    """Whether a part of a result is the handle of one of these artifacts."""
+    """Return True if a part of a result is the handle of one of these artifacts."""
     return is_object(value) and value.get("id") in handles
 
 
 def record_result(
     session: CallSession, running: CallTask, result: ToolResult, began: float, looked: ObservedResult | None = None
 ) -> ToolResult:
-    """Keep what happened, whatever it was, and give the result back."""
+    """Clean, record and publish the result of a call, regardless of its status, and return it."""
     call, invocation, verdict = running.call, running.invocation, running.verdict
     if invocation is not None and not invocation.tool.trusted:
         try:
@@ -110,14 +114,14 @@ def record_result(
 
 
 def _map_temporary_paths(error: Any, temporary: str) -> Any:
-    """The error with places in the session's private folder named as its commands have them, in /tmp."""
+    """Return the error with paths in the session's private folder shown as its commands see them, in /tmp."""
     if not is_object(error):
         return error
     return {key: each.replace(temporary, "/tmp") if isinstance(each, str) else each for key, each in error.items()}
 
 
 def build_failure(running: CallTask, error: HandrailError) -> ToolResult:
-    """The result of a call that ended so. Of one that was stopped while a person was asked, what they were shown stays."""
+    """Build the result of a failed call. If it was stopped while the user was asked, it keeps what they were shown."""
     result = ToolResult.failure(error, title=_find_title(running.invocation, running.call))
     if running.asked is not None:
         from handrail.api.call import confirmation_wire
@@ -127,7 +131,7 @@ def build_failure(running: CallTask, error: HandrailError) -> ToolResult:
 
 
 def refuse_duplicate_id(session: CallSession, call: ToolCall) -> ToolResult:
-    """The result of a call whose id another one has: nobody could say which of the two is to be cancelled."""
+    """Return the failure of a call whose id is already in use: cancelling by id would be ambiguous."""
     twice = InvalidArguments(f"a call with the id {call.call_id!r} is under way", hint="give each call its own id")
     running = CallTask(call)
     return record_result(session, running, build_failure(running, twice), perf_counter())
@@ -142,12 +146,15 @@ def record_unstarted(session: CallSession, running: CallTask) -> None:
 
 
 def mark_stopped(result: ToolResult, why: Stopped, title: str) -> ToolResult:
-    """What a handler still returned after it was stopped, under the true status."""
+    """Return what a handler returned after it was stopped, under the true status."""
     return ToolResult({**result, **ToolResult.failure(why, title=title)})
 
 
 def mask_exception(exc: BaseException, name: str) -> HandrailError:
-    """What the model is told of a foreign error: its type only, with the whole in the log. An error of ours may come out of a task group."""
+    """Return the error shown to the model: for a foreign exception only its type, with the details in the log.
+
+    A Handrail error is returned as it is, even from within a task group's exception group.
+    """
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # pyright: ignore[reportUnknownArgumentType,reportUnknownMemberType]
         exc = exc.exceptions[0]  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
     if isinstance(exc, HandrailError):

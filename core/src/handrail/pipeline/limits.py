@@ -1,4 +1,4 @@
-"""What a session may use: time, calls, tokens of output; and a guard against calls that go round in circles."""
+"""Session limits on time, calls and output tokens, and a guard against repeated calls."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class SessionTimedOut(TimedOut):
 
 
 class SessionLimits:
-    """The limits of one session, and what was used of them. Only calls that a host makes count.
+    """Limits of one session, and their usage. Only calls made by a host count.
 
-    `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately. `over` is told when the time is up,
-    to stop what is under way.
+    `watching` is False as long as there is nothing to count: no limit is set, and no call has failed recently. `over`
+    is called when the time is up, to stop what is running.
     """
 
     __slots__ = (
@@ -83,21 +83,21 @@ class SessionLimits:
             self._alarm = asyncio.get_running_loop().call_later(left, self._over, why)
 
     def close(self) -> None:
-        """Nobody waits for the time to be up any more."""
+        """Cancel the timer for the end of the session's time."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the session may go on; None without a limit."""
+        """Seconds left in the session; None without a limit."""
         if self._settings.seconds is None:
             return None
         return self._began + self._settings.seconds - time.monotonic()
 
     @property
     def time_is_up(self) -> str:
-        """What is said once the session's time is over."""
+        """Message for the end of the session's time."""
         return f"the session's {self._settings.seconds:g} s (limits.seconds) are over"
 
     def admit(self, call: ToolCall) -> None:
@@ -139,7 +139,7 @@ class SessionLimits:
         self.watching = self._set or self._wrong > 0
 
     def _times(self, call: ToolCall) -> tuple[int, int]:
-        """How often that call has failed, and how often it was made, among the last ones that are counted."""
+        """Return how often the call failed, and how often it was made, among the most recent calls that are counted."""
         key, counts = self._key(call), self._counts
         failed = counts.get((key, True), 0)
         return failed, failed + counts.get((key, False), 0)
@@ -168,7 +168,7 @@ class SessionLimits:
                 del self._counts[gone]
 
     def _key(self, call: ToolCall) -> str:
-        """What tells the call from others, worked out once."""
+        """Return the key that identifies the call, computed once."""
         if self._keyed[0] is not call:
             self._keyed = (call, _plain_call_key(call) or _hash_call(call))
         return self._keyed[1]
@@ -189,7 +189,10 @@ class SessionLimits:
 
 
 def _plain_call_key(call: ToolCall) -> str | None:
-    """A call with few plain arguments, written out: at a fraction of what its hash costs, and equal where that is. None for any other."""
+    """Return a call with few plain arguments as text, or None for any other.
+
+    Cheaper than its hash, and equal for the same calls.
+    """
     if call.args.__class__ is not dict or not all(value.__class__ in PLAIN_TYPES for value in call.args.values()):
         return None
     try:

@@ -1,6 +1,7 @@
-"""Observers that are commands (`[[observers]]`): a JSON object on stdin, one on stdout, and an exit code that counts.
+"""Observers that are commands (`[[observers]]`): a JSON object on stdin, one on stdout, and an exit code.
 
-Exit 0 with JSON is honoured, exit 0 with other text is a note, exit 2 blocks whatever else it says, and any other exit is a failure.
+Exit 0 with JSON is honored, exit 0 with other text is a note, exit 2 blocks regardless of the output, and any other
+exit is a failure.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ MAX_NOTE_CHARS = 500
 
 
 class CommandAnswer(BaseModel):
-    """What a command writes to stdout. After a call, `block` withholds the result, and `result` holds values for keys of it."""
+    """Answer of a command on stdout.
+
+    After a call, `block` withholds the result, and `result` has new values for its keys.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -64,7 +68,7 @@ class CommandAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What came from a command: what it said, and its note where that was no JSON."""
+    """Reply of a command: its answer, and a note if the output was not JSON."""
 
     said: CommandAnswer
     note: str = ""
@@ -83,7 +87,7 @@ class CommandReply:
 
 @dataclass(frozen=True, slots=True)
 class CommandExit:
-    """How a command ended; a negative code is the signal that ended it."""
+    """Exit of a command with its output; a negative code is the signal that ended it."""
 
     code: int
     out: str
@@ -127,7 +131,7 @@ class CommandObserver(Observer):
         return Remark(withhold=heard.blocks, replace=said.result, context=said.context, note=heard.note)
 
     async def _ask(self, invocation: Invocation, event: str, more: Mapping[str, Any]) -> CommandReply:
-        """What the command says; `Downstream` when it failed."""
+        """Run the command and return its reply. Raises `Downstream` if it failed."""
         told = {
             "session_id": self._session.id,
             "event": event,
@@ -150,7 +154,11 @@ class CommandObserver(Observer):
 
 
 def _find_program(program: str, programs: HostPrograms) -> str:
-    """Where a program is that is named without a folder: in none that depends on where we are, or that agents write."""
+    """Return the path of a program named without a folder.
+
+    Folders that depend on the working directory, or that agents may write, are not searched. Raises `Downstream` if it
+    is not found.
+    """
     if "/" in program or os.sep in program:
         return program
     found = programs.find(program)
@@ -197,7 +205,7 @@ def _describe_call(invocation: Invocation) -> dict[str, Any]:
 
 
 def _describe_opinions(invocation: Invocation) -> dict[str, Any]:
-    """What the observers before this one say; the call is judged after them."""
+    """Return the opinions of the observers before this one; the call is judged after them."""
     opinions = invocation.seen.opinions if invocation.seen is not None else ()
     reasons = [reason.text for opinion in opinions for reason in opinion.reasons]
     return {
@@ -208,7 +216,7 @@ def _describe_opinions(invocation: Invocation) -> dict[str, Any]:
 
 
 def _shorten_result(value: Any, name: str = "") -> Any:
-    """A result for a program: pictures by their size, texts to a length."""
+    """Return a result for a program: base64 data replaced by its length, texts truncated."""
     if isinstance(value, str):
         return f"[{len(value)} characters]" if name in BASE64_KEYS else value[:MAX_TEXT_CHARS]
     if is_mapping(value):
@@ -219,7 +227,7 @@ def _shorten_result(value: Any, name: str = "") -> Any:
 
 
 def _parse_json_object(text: str) -> dict[str, Any] | None:
-    """The JSON object that a command wrote, once more in a JSON text or not; None for anything else."""
+    """Return the JSON object that a command wrote, possibly encoded as a JSON string; None for anything else."""
     value: Any = text.removeprefix("\ufeff")
     for _ in range(2):
         if not isinstance(value, str):

@@ -48,7 +48,7 @@ class ObservedResult:
 async def observe_and_evaluate(
     session: CallSession, invocation: Invocation, judge: EvaluateCall
 ) -> tuple[Invocation, Verdict]:
-    """The call as observers left it, and the verdict on that."""
+    """Return the call as changed by observers, and the verdict on it."""
     verdict: Verdict | None = None
     if session.watch is not None:
         invocation, verdict = await session.watch.before(invocation)
@@ -60,7 +60,7 @@ async def observe_and_evaluate(
 
 
 class SessionObservers:
-    """The observers of a session. Those that guard look last, so that they see what the others have made of a call."""
+    """Observers of a session; those with `security` run last, which lets them see the changes made by the others."""
 
     def __init__(self, session: CallSession, observers: Sequence[Observer]) -> None:
         self._session = session
@@ -68,7 +68,7 @@ class SessionObservers:
         self._looking: dict[Tool, tuple[tuple[Observer, ...], tuple[Observer, ...]]] = {}
 
     async def before(self, invocation: Invocation) -> tuple[Invocation, Verdict | None]:
-        """The call as observers want it, with what they made of it; a verdict where one of them blocks it."""
+        """Return the call with the changes and opinions of observers, and a verdict if one of them blocks it."""
         observers = self._of(invocation.tool)[0]
         if not observers:
             return invocation, None
@@ -81,9 +81,10 @@ class SessionObservers:
     async def finish(
         self, invocation: Invocation, verdict: Verdict | None, result: ToolResult, running: CallTask | None
     ) -> ObservedResult:
-        """The result with what observers have to say; those after a call look at calls that were let through and not stopped.
+        """Return the result with the observers' remarks.
 
-        `running`: the call, when it is over but for this; a cancellation of it ends this, too.
+        Observers only inspect results of calls that were let through and not stopped.  `running`: the call, if this is
+        its last work; cancelling the call then ends this, too.
         """
         seen = invocation.seen
         let_through = verdict is not None and verdict.decision is Decision.ALLOW
@@ -104,7 +105,7 @@ class SessionObservers:
         return replace(done, result=_add_remarks(done.result, did)) if did else done
 
     def _of(self, tool: Tool) -> tuple[tuple[Observer, ...], tuple[Observer, ...]]:
-        """Who looks at calls of the tool before they are judged, and who at their results."""
+        """Return the observers to run before calls of the tool are judged, and those to run on their results."""
         looking = self._looking.get(tool)
         if looking is None:
             fitting = [observer for observer in self._observers if _is_applicable(observer, tool)]
@@ -144,7 +145,7 @@ class SessionObservers:
         return form, _block_verdict(turn[0], "observers do not agree on the arguments")
 
     def _changed(self, observer: Observer, change: Change, form: Invocation) -> tuple[Invocation, Verdict | None]:
-        """The call after one observer's change; a verdict where it is blocked."""
+        """Return the call after one observer's change, and a verdict if the observer blocks it."""
         if not isinstance(change, Change):  # pyright: ignore[reportUnnecessaryIsInstance] # observers are plugin code
             raise PluginError(f"it gave a {type(change).__name__} and no Change")
         if change.args is not None:
@@ -167,7 +168,7 @@ class SessionObservers:
         return form, None
 
     def _did(self, form: Invocation, did: ObserverAction, *opinions: Opinion) -> Invocation:
-        """The call with what an observer made of it, which those who listen are told."""
+        """Publish an observer's action, and return the call with the action and opinions added."""
         self._publish(form, did)
         seen = form.seen or ObserverOpinions()
         return form.observed(ObserverOpinions((*seen.opinions, *opinions), (*seen.did, did)))
@@ -205,7 +206,7 @@ class SessionObservers:
     def _remarked(
         self, observer: Observer, remark: Remark, result: ToolResult, did: list[ObserverAction]
     ) -> ToolResult:
-        """The result after one observer's remark."""
+        """Return the result after one observer's remark, and append the resulting actions to `did`."""
         if not isinstance(remark, Remark):  # pyright: ignore[reportUnnecessaryIsInstance] # observers are plugin code
             raise PluginError(f"it gave a {type(remark).__name__} and no Remark")
         if remark.note:
@@ -225,7 +226,10 @@ class SessionObservers:
 
 
 def _replace_arguments(observer: Observer, args: Mapping[str, Any], form: Invocation) -> Invocation:
-    """The call with an observer's arguments. Where they do not fit, nothing is run: it did not want those that were there."""
+    """Return the call with an observer's arguments. Raises `InvalidArguments` if they do not fit.
+
+    Nothing is run then: the observer did not want the original arguments.
+    """
     if not isinstance(args, MAPPING_TYPES):
         raise InvalidArguments(f"the observer {observer.name} replaced the arguments by a {type(args).__name__}")
     try:
@@ -245,7 +249,7 @@ def _block_verdict(observer: Observer, why: str) -> Verdict:
 
 
 def _withhold_result(result: ToolResult, observer: str, why: str) -> ToolResult:
-    """What is left of a result that the model may not see: that the call ran, and how it ended when it failed."""
+    """Return the rest of a withheld result: that the call ran, and its status if it failed."""
     told = ToolResult.failure(
         ResultWithheld(
             f"the call ran and ended with {result.status!r}; its result is withheld by {observer}: {why}",
@@ -259,7 +263,7 @@ def _withhold_result(result: ToolResult, observer: str, why: str) -> ToolResult:
 
 
 def _add_remarks(result: ToolResult, did: Sequence[ObserverAction]) -> ToolResult:
-    """The result with what observers have to say to the model, and which of them failed."""
+    """Return the result with observers' messages to the model, and a note on each observer that failed."""
     from handrail.sanitize.envelope import clean_text
 
     said = [clean_text(each.text).text for each in did if each.what == "context"]
@@ -275,19 +279,22 @@ def _add_remarks(result: ToolResult, did: Sequence[ObserverAction]) -> ToolResul
 
 
 def _is_same_params(some: BaseModel, others: BaseModel) -> bool:
-    """Whether two calls of a tool are given the same; what a default makes anew each time is not given."""
+    """Return True if two calls of a tool set the same parameters to equal values; defaults are not compared."""
     given = some.model_fields_set
     return given == others.model_fields_set and all(getattr(some, name) == getattr(others, name) for name in given)
 
 
 def _shorten_text(said: object) -> str:
-    """What an observer says, as text and to a length: observers are plugin code, and give anything."""
+    """Convert an observer's message to text and truncate it: observers are plugin code, and may return anything."""
     text = str(said)
     return text if len(text) <= MAX_SAID_CHARS else f"{text[:MAX_SAID_CHARS]}…"
 
 
 def _describe_failure(observer: Observer, exc: Exception, invocation: Invocation) -> str:
-    """What went wrong in an observer, for the record and the model: of a foreign error its type only."""
+    """Log an observer's failure and return its description for the record and the model.
+
+    Of a foreign exception, the description contains only the type.
+    """
     log.warning("observer %s failed on %s", observer.name, invocation.tool.name, exc_info=exc)
     if isinstance(exc, HandrailError):
         return str(exc)
@@ -302,7 +309,7 @@ async def _run_with_timeout(seconds: float, look: Awaitable[T]) -> T:
 
 
 def _is_applicable(observer: Observer, tool: Tool) -> bool:
-    """Whether it wants to see calls of the tool; one that fails to say sees them."""
+    """Return True if the observer applies to calls of the tool; one that crashes is treated as applying."""
     try:
         return observer.applies(tool)
     # Observers are plugin code, and one that crashes must not be left out.
@@ -312,7 +319,7 @@ def _is_applicable(observer: Observer, tool: Tool) -> bool:
 
 
 def observer_actions_wire(did: Sequence[ObserverAction]) -> list[Mapping[str, str]]:
-    """What observers did, as records keep it."""
+    """Return observers' actions in the form stored in records."""
     return [
         {"observer": each.observer, "what": each.what, **({"text": each.text} if each.text else {})} for each in did
     ]

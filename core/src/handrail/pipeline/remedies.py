@@ -36,7 +36,7 @@ RuleTable = Mapping[str, Any]
 
 
 async def find_remedy(court: SessionPolicy, invocation: Invocation, verdict: Verdict) -> str | None:
-    """Return how a person can allow the call; None where nobody should, or a person has just said no."""
+    """Return how the user can allow the call, or None if they should not, or have just denied it."""
     if verdict.decision is not Decision.DENY or verdict.catastrophic:
         return None
     kind, _, name = verdict.rule.partition(":")

@@ -1,4 +1,4 @@
-"""What a call uses while it runs, by the effects its tool declares: who may run beside whom is told by nothing else."""
+"""Resources that a call uses, derived only from its tool's declared effects; they decide which calls may overlap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ResourceClaim:
     writes: tuple[ResourcePath, ...] = ()
 
     def conflicts(self, other: ResourceClaim) -> bool:
-        """Whether the two may not run at the same time."""
+        """Return True if the two must not run at the same time."""
         return (
             _is_overlapping(self.writes, other.writes)
             or _is_overlapping(self.writes, other.reads)
@@ -37,7 +37,7 @@ class ResourceClaim:
 
     @property
     def vague(self) -> bool:
-        """Whether nobody knows what it may change."""
+        """True if it is unknown what the call may change."""
         return () in self.writes
 
 
@@ -48,7 +48,7 @@ SESSION_RESOURCE: Final[ResourcePath] = ("session",)
 
 
 def build_claim(invocation: Invocation, judging: EvaluationContext) -> ResourceClaim:
-    """What a bound call uses. An effect that does not say what it changes may change anything."""
+    """Return the resources a bound call uses; an effect that does not say what it changes claims everything."""
     tool = invocation.tool
     reads: list[ResourcePath] = [SESSION_RESOURCE]
     writes: list[ResourcePath] = []
@@ -104,7 +104,7 @@ def _resolve_file(text: str, judging: EvaluationContext, *, follow_last: bool = 
 
 
 def _fixed_prefix(pattern: str) -> str:
-    """The folder in front of the first wildcard."""
+    """Return the folder that precedes the first wildcard."""
     parts = PurePath(pattern).parts
     wild = next((at for at, part in enumerate(parts) if GLOB_CHARS & set(part)), None)
     return pattern if wild is None else str(PurePath(*parts[:wild]))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def sanitize_result(
     session: CallSession, invocation: Invocation, verdict: Verdict | None, result: ToolResult
 ) -> ToolResult:
-    """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
+    """Return the result in displayable form: external content is cleaned, size-limited and recorded by source."""
     texts = has_text(result)
     # Most calls end here: what is numbers alone, and our own, is neither cleaned nor remembered.
     own = invocation.tool.name in session.intake.own and not session.artifacts.unclaimed

@@ -71,9 +71,10 @@ DENIAL_TYPES: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_
 def run_call(
     session: CallSession, call: ToolCall, parent: Invocation | None = None, *, running: CallTask | None = None
 ) -> Coroutine[Any, Any, ToolResult]:
-    """The call, made; within a span where somebody traces. Never raises to the agent, except the cancellation of its own task.
+    """Run a call, within a tracing span if tracing is on.
 
-    `running`: what the scheduler has entered already for the call.
+    Never raises to the agent, except when its own task is cancelled. `running`: the entry that the scheduler has
+    already made for the call.
     """
     if session.tracing is None:
         return process_call(session, call, parent, running)
@@ -117,7 +118,10 @@ async def process_call(
 async def _run_stages(
     session: CallSession, call: ToolCall, parent: Invocation | None, running: CallTask, began: float
 ) -> ToolResult:
-    """The call's result, when its turn has come: of its own handler, or of the call that this one hands on to."""
+    """Wait for the call's turn, run it through all stages, and return its result.
+
+    The result is that of its own handler, or of the call to which the handler delegates.
+    """
     if parent is None:
         if len(session.running) > 1:
             await session.scheduler.turn(running)
@@ -170,12 +174,15 @@ async def _run_stages(
 
 
 def _with_tool_name(call: ToolCall, tool: Tool | None) -> ToolCall:
-    """The call with the tool's own name, when it was called by an alias."""
+    """Return the call with the tool's canonical name if it was called by an alias."""
     return call if tool is None or tool.name == call.name else replace(call, name=tool.name)
 
 
 async def _bind_tail_call(session: CallSession, running: CallTask, tail: TailCall, before: Sequence[str]) -> Invocation:
-    """The bound call that a handler hands on to, in the place of its own."""
+    """Bind and return the call to which a handler delegates, in place of its own.
+
+    Raises `ToolUnavailable` after too many delegations.
+    """
     if len(before) >= MAX_TAIL_CALLS:
         raise ToolUnavailable(
             f"{running.call.name} was handed on {MAX_TAIL_CALLS} times; {tail.name!r} is not run",
@@ -191,7 +198,10 @@ async def _bind_tail_call(session: CallSession, running: CallTask, tail: TailCal
 async def _retry_after_denial(
     session: CallSession, running: CallTask, call: ToolCall, denied: ToolResult, began: float
 ) -> ToolResult:
-    """Run a call again that the sandbox has refused something, if a person says yes to that. Returns its result, else the one it had."""
+    """Run a call again after the sandbox blocked it, if the user approves.
+
+    Returns the new result, else the original one.
+    """
     assert running.invocation is not None
     first = running.verdict
     again = await ask_to_retry(session, running, running.invocation, denied)
@@ -217,7 +227,7 @@ def _has_changed_files(verdict: Verdict | None, denied: ToolResult) -> bool:
 
 
 def _release_held_commands(session: CallSession, running: CallTask) -> None:
-    """Let sandboxed commands run on that were held while a person was asked about the call."""
+    """Resume sandboxed commands that were held while the user was asked about the call."""
     if running.host_run is not None:
         session.end_host_run(running.host_run)
         running.host_run = None
@@ -230,7 +240,10 @@ def _is_repository_change(verdict: Verdict) -> bool:
 async def _confirm_not_undoable(
     session: CallSession, running: CallTask, call: ToolCall, why: NotUndoable, began: float
 ) -> ToolResult | TailCall:
-    """Run a call that was allowed because it can be undone, and cannot be, if a person approves it. Raises `why` where nobody is asked."""
+    """Run a call that was allowed because of undo but cannot be undone, if the user approves.
+
+    Raises `why` if nobody can be asked.
+    """
     if not session.court.judging.interactive or running.invocation is None:
         raise why
 
@@ -263,7 +276,10 @@ async def _confirm_not_undoable(
 async def _wait_for_resources(
     session: CallSession, running: CallTask, invocation: Invocation, verdict: Verdict
 ) -> tuple[Invocation, Verdict]:
-    """The call and the verdict on it, when nothing is in its way any more. Whatever ran meanwhile may have changed what it means."""
+    """Wait until no other call conflicts, and return the call with its verdict.
+
+    Judges the call again if others ran meanwhile, since they may have changed its meaning.
+    """
     while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
         now = publish_verdict(session, invocation, await session.court.judge(invocation))
         if now.decision is Decision.CONFIRM:
@@ -278,7 +294,7 @@ async def _wait_for_resources(
 
 
 async def _is_same_question(session: CallSession, invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
-    """Whether a person who said yes would be asked nothing new."""
+    """Return True if the user, having approved the call, would be asked nothing new."""
     from handrail.pipeline.command_details import build_full_confirmation
 
     return (
@@ -290,7 +306,7 @@ async def _is_same_question(session: CallSession, invocation: Invocation, answer
 
 
 async def find_tool(session: CallSession, call: ToolCall, *, nested: bool) -> Tool:
-    """The tool that a call names, if it may be called. `nested`: a handler asks for it."""
+    """Return the tool that a call names, if it may be called. `nested`: a handler makes the call."""
     if session.closed:
         raise ToolUnavailable("the session is over; nothing is run in it any more")
     if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
@@ -299,7 +315,7 @@ async def find_tool(session: CallSession, call: ToolCall, *, nested: bool) -> To
 
 
 def bind_call(session: CallSession, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
-    """The call with its tool and validated parameters: the only place where arguments are checked."""
+    """Return the call with its tool and validated parameters: the only place where arguments are validated."""
     if not isinstance(call.args, MAPPING_TYPES):
         raise InvalidArguments(f"{call.name}: arguments are an object, not {type(call.args).__name__}")
     if parent is not None and parent.depth + 1 >= MAX_DEPTH:
@@ -315,7 +331,7 @@ def bind_call(session: CallSession, call: ToolCall, tool: Tool, parent: Invocati
 
 
 def _require_confirmation(invocation: Invocation, why: str) -> Invocation:
-    """The call, which a person is asked about whatever policy says: whoever nests it wants that."""
+    """Require the user's approval of the call regardless of policy, as requested by its caller."""
     from handrail.api.observer import ObserverOpinions
 
     asks = Opinion("caller:asks", floor=Decision.CONFIRM, reasons=(Reason("asks", why),), trusted=False)
@@ -328,7 +344,7 @@ def _denial_message(denied: ToolResult) -> str:
 
 
 def _allowed_hosts(session: CallSession, verdict: Verdict) -> tuple[str, ...]:
-    """The hosts that a call may connect to in the sandbox."""
+    """Return the hosts that a call may connect to in the sandbox."""
     if verdict.reach is None:
         return verdict.hosts
     return tuple(dict.fromkeys((*verdict.hosts, *session.settings.sandbox.hosts)))
@@ -337,9 +353,10 @@ def _allowed_hosts(session: CallSession, verdict: Verdict) -> tuple[str, ...]:
 async def ask_to_retry(
     session: CallSession, running: CallTask, invocation: Invocation, denied: ToolResult
 ) -> tuple[Invocation, Verdict] | None:
-    """Ask whether a call that the sandbox has refused something is run again. Returns it allowed, or None when policy or a person forbids it.
+    """Ask the user whether to retry a call that the sandbox blocked.
 
-    Where the refusal names hosts, that is in the sandbox with these, else on the host.
+    If the denial names hosts, the retry is in the sandbox with access to these, otherwise on the host. Returns the call
+    with an allowing verdict, or None if policy or the user denies it, or the question is cancelled.
     """
     hosts = await _find_missing_hosts(session, denied)
     view = running.verdict.view if running.verdict is not None else None
@@ -369,14 +386,14 @@ async def ask_to_retry(
 
 
 async def _find_missing_hosts(session: CallSession, denied: ToolResult) -> tuple[str, ...]:
-    """The hosts that the call was refused, where the sandbox can be told to allow them."""
+    """Return the hosts that the call was denied, if the sandbox is able to allow them."""
     hosts = denied["error"].get("details", {}).get("hosts", ())
     sandbox = (await session.runtime.sandbox()).sandbox
     return tuple(hosts) if sandbox is not None and sandbox.filters else ()
 
 
 def _host_retry_verdict(verdict: Verdict, refusal: str) -> Verdict:
-    """The question whether a call runs again on the host."""
+    """Return the verdict that asks the user to run a call again on the host."""
     return replace(
         verdict,
         decision=Decision.CONFIRM,
@@ -395,7 +412,10 @@ def _host_retry_verdict(verdict: Verdict, refusal: str) -> Verdict:
 
 
 def _sandbox_retry_verdict(verdict: Verdict, hosts: Sequence[str], refusal: str, view: View | None) -> Verdict:
-    """The question whether a call runs again in the sandbox, with these hosts beside those that it has or is likely to need."""
+    """Return the verdict that asks to run a call again in the sandbox with more hosts.
+
+    These are the given hosts, those the call is likely to need, and those it already has.
+    """
     likely = verdict.reach.hosts if verdict.reach is not None else ()
     wanted = tuple(dict.fromkeys((*hosts, *(host for host in likely if host not in verdict.hosts))))
     told = f"if approved, it runs again in the sandbox, with network to {', '.join(wanted)}: {refusal}"
@@ -426,7 +446,7 @@ async def _check_unchanged(session: CallSession, invocation: Invocation, verdict
 
 
 async def _check_approved_files(invocation: Invocation, asked_files: Mapping[str, FileState]) -> None:
-    """Raise `Denied` if a file that a person was asked about is another one now."""
+    """Raise `Denied` if a file has changed since the user was asked about the call."""
     from handrail.pipeline.approved_files import find_changed_file
 
     path = await anyio.to_thread.run_sync(find_changed_file, asked_files)
@@ -438,7 +458,7 @@ async def _check_approved_files(invocation: Invocation, asked_files: Mapping[str
 
 
 def publish_verdict(session: CallSession, invocation: Invocation, verdict: Verdict) -> Verdict:
-    """The verdict, when those who listen have been told."""
+    """Publish the verdict to subscribers and return it."""
     if session.bus.listening:
         session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
     return verdict
@@ -538,7 +558,10 @@ async def run_handler(
 
 @asynccontextmanager
 async def _mark_agent_input(session: CallSession, tool: Tool) -> AsyncGenerator[None]:
-    """It is known to whoever takes a person's answers while an agent works with mouse or keys where the person may be."""
+    """Mark the time of an agent's mouse or keyboard input on a desktop that the user may be using.
+
+    Code that reads the user's answers can then tell such input from theirs.
+    """
     if not tool.inputs or session.by_hand or (await session.desktop()).private:
         yield
         return
@@ -547,7 +570,7 @@ async def _mark_agent_input(session: CallSession, tool: Tool) -> AsyncGenerator[
 
 
 async def _build_denial(session: CallSession, invocation: Invocation, verdict: Verdict) -> Denied:
-    """What is told of a call that is not run: every reason, how a person can allow it, and the code of the last reason."""
+    """Build the error for a denied call: all reasons, how the user can allow it, and the last reason's code."""
     # Only what was denied needs it.
     from handrail.pipeline.remedies import find_remedy
 
@@ -559,7 +582,7 @@ async def _build_denial(session: CallSession, invocation: Invocation, verdict: V
 
 
 async def _store_as_artifact(session: CallSession, invocation: Invocation, returned: Any) -> ToolResult:
-    """The result of a tool whose text becomes an artifact."""
+    """Store a tool's return value as an artifact and return the result, with secrets redacted in both."""
     from handrail.artifacts.result_spooling import build_result, convert_to_plain
 
     # What is kept as an artifact is not looked through later.
@@ -572,7 +595,7 @@ async def _store_as_artifact(session: CallSession, invocation: Invocation, retur
 def _start_handler(
     session: CallSession, running: CallTask, invocation: Invocation, context: CallContext
 ) -> Coroutine[Any, Any, Any]:
-    """The handler's coroutine, with its clock running."""
+    """Start the clock and return the handler's coroutine."""
     running.limit = invocation.tool.timeout_for(invocation.params)
     if running.watched:
         running.start_clock()
@@ -608,7 +631,10 @@ def _report_not_renamed(result: ToolResult, left: Sequence[str]) -> None:
 def _report_renamed(
     result: ToolResult, aside: Sequence[str], *, changes_repository: bool = False, title: str = ""
 ) -> None:
-    """Name in the result what was renamed in the workspace, now or while the call ran; then git's own changes are no success."""
+    """List in the result what was renamed in the workspace, now or during the call.
+
+    A command that changes the repository then does not count as successful.
+    """
     if not (aside := [*result.get("put_aside", ()), *aside]):
         return
     from handrail.sandbox.leftovers import ASIDE_SUFFIX

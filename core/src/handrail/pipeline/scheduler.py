@@ -1,9 +1,10 @@
-"""Which call may run when: those that only read together, those that change the same thing one after another, in the order they came.
+"""Call scheduling: calls that only read run concurrently, calls that change the same thing in order of arrival.
 
-A call's claim (`claims`) says what it uses. A call waits, before it is judged, for every earlier one whose claim conflicts with its own, so that
-it is judged in the circumstances it runs in; and once more before it runs, since a person may have changed it. It does not wait for a person to
-answer the question about a call of which nobody knows what it may change: all are asked about together, and judged again when their turn
-comes. Nested calls do not wait: they run under what the call around them has been given.
+A call's claim (`resources`) lists what it uses. Before it is judged, a call waits for every earlier one whose claim
+conflicts with its own, so that it is judged in the circumstances in which it runs. It waits once more before it runs,
+since the user may have changed it. It does not wait for the user's answer about a call that may change anything: all
+such calls are presented together, and judged again when their turn comes. Nested calls do not wait: they run under the
+claim of the enclosing call.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class CallScheduler:
         self._holding: set[CallTask] = set()
 
     def leave(self, running: CallTask) -> None:
-        """It has ended, and is recorded: whoever waits for it looks again."""
+        """Remove a call that has ended and is recorded, and wake the calls that wait for it."""
         self._holding.discard(running)
         self.look_again(running)
 
@@ -75,14 +76,14 @@ class CallScheduler:
         return waited
 
     def anew(self, running: CallTask) -> None:
-        """What it uses is to be found out again: it was changed, or has become another call."""
+        """Discard the call's claim, to be computed again: the call was changed, or has become another one."""
         running.claim = None
         self._holding.discard(running)
 
     async def batch(
         self, calls: Sequence[ToolCall], told: Callable[[int, ToolResult], None], stop_on: Collection[ResultStatus]
     ) -> list[ToolResult]:
-        """The calls of one model step; see `Session.batch`."""
+        """Run the calls of one model step; see `Session.batch`."""
         session = self._session
         results: dict[int, ToolResult] = {}
         entered: dict[int, CallTask] = {}
@@ -140,7 +141,10 @@ class CallScheduler:
         return len(hit)
 
     async def _wait(self, running: CallTask, *, early: bool) -> bool:
-        """Whether it had to wait for any call. `early`: one that itself waits for a person, and may change anything, is not waited for."""
+        """Wait until no other call is in the way; return True if the call had to wait.
+
+        `early`: do not wait for a call that itself waits for the user if either of the two may change anything.
+        """
         bus, waited = self._session.bus, False
         try:
             while (other := self._in_the_way(running)) is not None:
@@ -168,7 +172,10 @@ class CallScheduler:
         return waited
 
     def _in_the_way(self, running: CallTask) -> CallTask | None:
-        """The nearest of the calls that this one has to wait for: earlier ones, and any that is executing."""
+        """Return the nearest call that this one must wait for, or None.
+
+        Candidates are earlier calls, and any call that is executing.
+        """
         # Only the oldest can have come when there was nobody who wanted to know what it uses.
         self._claim(next(iter(self.under_way.values())))
         if not self._claim(running).writes and not self._holding:
@@ -194,7 +201,7 @@ class CallScheduler:
         return running.claim
 
     def _claim_of(self, running: CallTask) -> ResourceClaim:
-        """What a call uses, as far as that can be told now: one that cannot be bound yet may turn out to be anything."""
+        """Return the claim of a call as far as it is known; a call that cannot be bound yet may claim everything."""
         session, call = self._session, running.call
         if running.invocation is not None:
             return build_claim(running.invocation, session.court.judging)
@@ -217,7 +224,7 @@ class CallScheduler:
 
 
 def is_waiting_for_person(running: CallTask | None) -> bool:
-    """Whether a person is being asked about it, or about a call that it waits for."""
+    """Return True if the user is being asked about the call, or about one that it waits for."""
     while running is not None:
         if running.asked is not None:
             return True
@@ -226,7 +233,10 @@ def is_waiting_for_person(running: CallTask | None) -> bool:
 
 
 def split_wait_argument(call: ToolCall, session: CallSession) -> ToolCall:
-    """The call without the argument `wait_for_previous`, which the scheduler keeps to itself; a tool may have a parameter of that name."""
+    """Move the argument `wait_for_previous`, which is for the scheduler, from the arguments to the call.
+
+    A tool that has a parameter of that name keeps it.
+    """
     if not isinstance(call.args, MAPPING_TYPES) or WAIT_FOR_PREVIOUS not in call.args:
         return call
     tool = session.listing.known(call.name)
@@ -237,7 +247,7 @@ def split_wait_argument(call: ToolCall, session: CallSession) -> ToolCall:
 
 
 def add_wait_argument(schema: dict[str, Any]) -> dict[str, Any]:
-    """A tool's input schema as hosts that send batches declare it: with `wait_for_previous`. Others do not pay for its tokens."""
+    """Add `wait_for_previous` to a tool's input schema, for hosts that send batches; others save its tokens."""
     properties: dict[str, Any] = schema.get("properties", {})
     if WAIT_FOR_PREVIOUS in properties:
         return schema
@@ -245,5 +255,5 @@ def add_wait_argument(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_batch_cancelled() -> bool:
-    """Whether the task group around is cancelled, and not this task alone."""
+    """Return True if the enclosing task group is cancelled, not only this task."""
     return anyio.current_effective_deadline() == -math.inf

@@ -1,7 +1,8 @@
-"""Secrets by name: `secret:NAME` in a call's arguments stands for a value that only the handler is given.
+"""Secrets by name: `secret:NAME` in a call's arguments represents a value that only the handler receives.
 
-It is put in after the verdict, and taken out again of results, the audit, events and reports. Names are looked up in the environment
-(`HANDRAIL_SECRET_NAME`, or the variable that `[secrets.variables]` names) and then in the system's keyring.
+It is substituted after the verdict, and redacted in results, the audit log, events and reports. Names are looked up in
+the environment (`HANDRAIL_SECRET_NAME`, or the variable given in `[secrets.variables]`) and then in the system's
+keyring.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class SessionSecrets:
     # Putting in
 
     async def find(self, name: str) -> str | None:
-        """The value of a secret; None when nobody knows the name."""
+        """Return the value of a secret, or None for an unknown name."""
         variable = VARIABLE_PREFIX + normalize_secret_name(name)
         for candidate in (variable, self._settings.variables.get(name)):
             if candidate and (value := self._environment.get(candidate)):
@@ -70,7 +71,7 @@ class SessionSecrets:
         return await anyio.to_thread.run_sync(_read_keyring, self._settings.keyring, name)
 
     async def take(self, name: str) -> str:
-        """The value of a secret that must be there; from now on it is taken out of all that is shown. Raises `NotFound`."""
+        """Return the value of a secret, redacted in all output from now on. Raises `NotFound` for an unknown name."""
         value = await self.find(name)
         if value is None:
             raise NotFound(
@@ -81,10 +82,10 @@ class SessionSecrets:
         return value
 
     async def filled(self, invocation: Invocation) -> Invocation:
-        """The call with values where its arguments name secrets; the same one when they name none.
+        """Substitute values for secret names in a call's arguments; return the same call if it names none.
 
-        A name that is a whole argument must be known; in a longer text one that nobody knows stays as it is. Raises `InvalidArguments`
-        where a value would change what was judged.
+        A name that is an entire argument must be known; in a longer text an unknown name is left unchanged. Raises
+        `InvalidArguments` if a value would change what was judged.
         """
         args = dict(invocation.args)
         filled = {
@@ -143,15 +144,18 @@ class SessionSecrets:
         return self._ambient
 
     def hidden(self, value: T) -> T:
-        """The value without secrets that calls were given; the same object when there is none in it."""
+        """Return the value with secrets given to calls redacted; the same object if it contains none."""
         return cast("T", redact_secrets(value, self.forms))
 
     def kept(self, value: T) -> T:
-        """The value as the audit keeps it: without those of the environment, too."""
+        """Return the value as stored in the audit log: secrets of the environment are redacted, too."""
         return cast("T", redact_secrets(value, (*self.forms, *self.ambient) if self.forms else self.ambient))
 
     def streamed(self, call_id: str, stream: str, text: str) -> str:
-        """What may be shown of a running call's output now; what may be the beginning of a secret is held back until more has come."""
+        """Return what may be shown of a running call's output now.
+
+        A suffix that may be the beginning of a secret is held back until more output has arrived.
+        """
         text = self.hidden(self._held.pop((call_id, stream), "") + text)
         kept = max((_partial_match_length(text, form) for form in self.forms), default=0)
         if kept:
@@ -159,7 +163,7 @@ class SessionSecrets:
         return text[: len(text) - kept]
 
     def strained(self, data: bytes) -> tuple[bytes, bytes]:
-        """A piece of what is written to a file, without secrets, and apart from it what may be the beginning of one."""
+        """Split file output into a redacted part and a suffix that may be the beginning of a secret."""
         kept = 0
         for form in map(_encode_form, self.forms):
             data = data.replace(form, REDACTED_TEXT.encode())
@@ -167,13 +171,16 @@ class SessionSecrets:
         return data[: len(data) - kept], data[len(data) - kept :]
 
     def rest(self, call_id: str) -> Iterator[tuple[str, str]]:
-        """What was held back of a call that has ended, as stream and text."""
+        """Yield the held-back output of a call that has ended, as stream and text."""
         for held in [held for held in self._held if held[0] == call_id]:
             yield held[1], self._held.pop(held)
 
 
 def _prepare_secret(invocation: Invocation, key: str, text: str, found: re.Match[str], value: str) -> str:
-    """The value as it may stand in the argument `key`; `InvalidArguments` where it would change what the call was judged by."""
+    """Return the secret's value in the form to insert into the argument `key`.
+
+    Raises `InvalidArguments` if it would change what the call was judged by.
+    """
     effects = [effect for effect in invocation.tool.effects if effect.arg == key]
     name = found[1]
     for effect in effects:
@@ -195,7 +202,7 @@ def _prepare_secret(invocation: Invocation, key: str, text: str, found: re.Match
 
 
 def redact_secrets(value: Any, forms: tuple[str, ...], depth: int = MAX_SCAN_DEPTH) -> Any:
-    """The value with each of these texts replaced by `[redacted]`; the same object when none is in it."""
+    """Return the value with each of these texts replaced by `[redacted]`; the same object if it contains none."""
     if not forms or value is None or isinstance(value, int | float):
         return value
     if not depth:
@@ -226,7 +233,7 @@ def redact_secrets(value: Any, forms: tuple[str, ...], depth: int = MAX_SCAN_DEP
 
 
 def _redact_object(value: object, forms: tuple[str, ...]) -> Any:
-    """The same of anything else: it will be shown as its text, so where a secret is in that, there is only text left."""
+    """Redact secrets in any other object: if its text form contains any, return the redacted text instead."""
     try:
         text = str(value)
     # Handlers return anything: objects that fail to print.
@@ -241,7 +248,7 @@ def _encode_form(form: str) -> bytes:
 
 
 def _partial_match_length(text: AnyStr, form: AnyStr) -> int:
-    """How many characters at the end of the text may be the beginning of the form."""
+    """Return the length of the longest suffix of the text that may be the beginning of the form."""
     longest = min(len(text), len(form) - 1)
     return next((size for size in range(longest, 0, -1) if form[:size] == text[-size:]), 0)
 

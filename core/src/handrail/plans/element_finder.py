@@ -30,17 +30,20 @@ MOST_NAMED = 5
 
 
 class StepCaller(Protocol):
-    """How a step's call is made; `call_id` is a name for it that is the call's where the caller may choose one."""
+    """Function that makes a step's call.
+
+    `call_id` is a name for the call; it becomes the call's id where the caller may choose one.
+    """
 
     async def __call__(self, name: str, args: Mapping[str, Any], call_id: str, /) -> ToolResult: ...
 
 
 class ElementNotFound(HandrailError):
-    """What a step names is not on the screen, or there are several of it."""
+    """Raised if what a step names is not on the screen, or is not unique."""
 
 
 class ElementFinder:
-    """Looks at the screen for one run of a plan, each time by a call through the whole path."""
+    """Finder of elements on the screen for one run of a plan; each look is a call through the full call path."""
 
     def __init__(self, session: Session, call: StepCaller, look: LookCall | None) -> None:
         self._session = session
@@ -49,7 +52,7 @@ class ElementFinder:
         self._looks = 0
 
     async def found(self, step: PlanStep, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments for what the step names. Raises `ElementNotFound` when it does not appear in time."""
+        """Return arguments for what the step names; raises `ElementNotFound` if it does not appear in time."""
         args: dict[str, Any] = {}
         if step.front:
             await self._in_front(str(fill_variables(step.front, variables)))
@@ -60,7 +63,7 @@ class ElementFinder:
         return args
 
     async def picture(self) -> ToolResult | None:
-        """How the screen is now; None where the plan does not say how to look."""
+        """Return how the screen looks now, or None if the plan does not say how to look."""
         return await self._seen("") if self._look is not None else None
 
     async def _in_front(self, title: str) -> None:
@@ -86,7 +89,7 @@ class ElementFinder:
                 raise ElementNotFound(failure or _describe_mismatch(locator, fitting, elements))
 
     async def _elements(self, window: str) -> tuple[str, Sequence[Element]]:
-        """Why nothing was seen, and what was seen."""
+        """Return an error message, empty on success, and the elements seen."""
         result = await self._seen(window)
         seen = self._observation(result)
         return (_error_message(result), ()) if seen is None else ("", seen.elements)
@@ -106,7 +109,7 @@ class ElementFinder:
         }
 
     def _waiting(self) -> Callable[[], Awaitable[bool]]:
-        """Waits a little, longer each time, and says whether to look again."""
+        """Return a function that waits, longer each time, and returns True if another look is due."""
         assert self._look is not None
         deadline, pause = monotonic() + self._look.seconds, SCREEN_POLL_S
 

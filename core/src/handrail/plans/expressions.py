@@ -72,9 +72,9 @@ class _VariableFiller:
 
 
 def measure_value(value: Any, most: int) -> int:
-    """Return the number of characters of a value, and one for each value in it; where that is more than `most`, some number above it.
+    """Return the number of characters of a value plus one for each value in it.
 
-    What stands in several places counts in each.
+    If that is more than `most`, some number above `most` is returned. What occurs in several places is counted in each.
     """
     size, waiting = 0, [value]
     while waiting and size <= most:
@@ -94,12 +94,12 @@ def measure_value(value: Any, most: int) -> int:
 
 
 def escape_variables(text: str) -> str:
-    """The text as a plan writes it so that nothing is filled in."""
+    """Escape the text for use in a plan: nothing in it is filled in."""
     return _LITERAL_PATTERN.sub(r"$\1", text)
 
 
 def iter_variables(value: Any) -> Iterator[str]:
-    """The names of the variables that its texts need."""
+    """Yield the names of the variables that the texts of a value need."""
     if isinstance(value, str):
         yield from VARIABLE_REFERENCE.findall(value)
     elif is_mapping(value):
@@ -111,7 +111,7 @@ def iter_variables(value: Any) -> Iterator[str]:
 
 
 def get_at_path(result: Any, path: str) -> Any:
-    """The value at a dotted path (`elements.0.text`, `ui_elements.text=OK.id`); None where there is none."""
+    """Return the value at a dotted path (`elements.0.text`, `ui_elements.text=OK.id`), or None."""
     node = result
     for part in path.split("."):
         if is_mapping(node):
@@ -124,7 +124,7 @@ def get_at_path(result: Any, path: str) -> Any:
 
 
 def _get_list_item(items: list[Any], part: str) -> Any:
-    """The item at an index, or the first one that has the value of `key=value`."""
+    """Return the item at an index, or the first item that has the value of `key=value`."""
     if part.lstrip("-").isdigit():
         return items[int(part)] if -len(items) <= int(part) < len(items) else None
     key, _, value = part.partition("=")
@@ -133,10 +133,10 @@ def _get_list_item(items: list[Any], part: str) -> Any:
 
 
 def find_unmet_expectation(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
-    """The first expectation that does not hold, as a sentence; None when all do.
+    """Return the first expectation that does not hold, as a sentence, or None if all hold.
 
-    A value is compared for equality. `{contains: x}`, `{matches: regex}`, `{any: {…}}` (some item of a list fulfils these), `{one_of: […]}`
-    and `{not: …}` say more.
+    A value is compared for equality. Other forms are `{contains: x}`, `{matches: regex}`, `{any: {…}}` (some item of a
+    list meets these), `{one_of: […]}` and `{not: …}`.
     """
     for path, wanted in expected.items():
         value = get_at_path(found, path)
@@ -146,7 +146,7 @@ def find_unmet_expectation(expected: Mapping[str, Any], found: Mapping[str, Any]
 
 
 def find_expectation_error(wanted: Any) -> str | None:
-    """What is wrong with an expectation whatever it is held against; None when nothing is."""
+    """Return why an expectation is invalid, regardless of the value it is compared with, or None."""
     match wanted:
         case {"matches": pattern, **rest} if not rest:
             try:
@@ -167,7 +167,10 @@ def find_expectation_error(wanted: Any) -> str | None:
 
 
 def _suggest_expectation(name: object) -> str | None:
-    """The expectation that somebody meant who wrote this; None for one of them, and for any other word."""
+    """Return the form of expectation that was probably meant by a word.
+
+    None for a correct form, and for a word that resembles none.
+    """
     import difflib
 
     if not isinstance(name, str) or name in _EXPECTATION_FORMS:
@@ -200,7 +203,10 @@ def _is_pattern_match(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _compile_pattern(pattern: str) -> Any:
-    """A regular expression in RE2's syntax, which takes time linear in the text, whatever the pattern. Raises `InvalidArguments` for another."""
+    """Compile a regular expression in RE2's syntax, which takes time linear in the text for any pattern.
+
+    Raises `InvalidArguments` for an invalid pattern.
+    """
     # It has no types, and plans without patterns have no use for it.
     re2: Any = importlib.import_module("re2")
     options = re2.Options()

@@ -95,7 +95,7 @@ def write_report(
 
 
 def build_row(done: StepResult, beside: Path | None = None) -> ReportRow:
-    """One step in the page's words. Of one that failed, how the screen was when it was recorded and how it is."""
+    """Build one step's row of the page; a failed step shows the screen as it was when recorded and as it is now."""
     result: Mapping[str, Any] = done.result or {}
     error: Mapping[str, Any] = result.get("error") or {}
     verdict = done.verdict
@@ -137,7 +137,10 @@ def _iter_before_and_now(done: StepResult, beside: Path | None) -> Iterator[Repo
 
 
 def read_before_and_now(done: StepResult, beside: Path | None) -> tuple[bytes | None, bytes | None]:
-    """The screen before the step as it was recorded, in the plan's folder, and as it is now; None for what there is no picture of."""
+    """Return the screen before the step as it was recorded in the plan's directory, and as it is now.
+
+    None for a picture that does not exist.
+    """
     before = _read_recorded_picture(beside, done.step.picture) if beside is not None and done.step.picture else None
     now: Mapping[str, Any] = done.now or {}
     found = now.get(PICTURE_KEYS[-1]) or now.get(PICTURE_KEYS[0])
@@ -152,7 +155,10 @@ def _decode_base64(text: str) -> bytes | None:
 
 
 def _read_recorded_picture(folder: Path, picture: str) -> bytes | None:
-    """A picture below the plan's folder, where agents may write; None for one behind a link, and for what is no picture."""
+    """Read a picture below the plan's directory, where agents may write.
+
+    None for a path behind a symlink, and for data that is not a picture.
+    """
     try:
         with safe_open.open_for_reading(folder.resolve() / picture) as file, open(file.fd, "rb", closefd=False) as data:
             read = data.read(MAX_PICTURE_BYTES)

@@ -1,4 +1,4 @@
-"""Plans: tool calls written down in YAML, which run one after another through the whole path, without a model (`replaying`).
+"""Plans: tool calls written in YAML that run one after another through the full call path, without a model (`replay`).
 
     name: greet
     description: Say hello in a file.
@@ -22,8 +22,8 @@ parameters:
           - tool: execute_gui
             args: {action: hotkey, key: "${key}"}
 
-`${workspace}`, `${cwd}` and `${platform}` are there from the start. A text that is nothing but one variable keeps the variable's type;
-`$${name}` is the text `${name}`. Things on the screen are said by what they are:
+`${workspace}`, `${cwd}` and `${platform}` are predefined. A text that consists of a single variable keeps the
+variable's type; `$${name}` is the literal text `${name}`. Things on the screen are identified by their properties:
 
     look: {tool: observe_screen}              # how the screen is looked at
     steps:
@@ -76,7 +76,7 @@ class RetryPolicy(PlanPart):
 
 
 class PlanParameter(PlanPart):
-    """What whoever runs the plan may say. Without a default it must be said."""
+    """Value that can be given when the plan is run. It must be given if it has no default."""
 
     description: str = ""
     type: ParameterKind = "text"
@@ -154,13 +154,13 @@ class PlanStep(PlanPart):
         return self.name or self.tool or (f"set {', '.join(self.set)}" if self.set else f"{len(self.steps)} steps")
 
     def sought(self) -> dict[str, Any]:
-        """What it names on the screen, as it is written."""
+        """Return what the step names on the screen, as written in the plan."""
         found = {argument: locator.model_dump(exclude_defaults=True) for argument, locator in self.find.items()}
         at = {} if self.at is None else {"at": self.at.model_dump(exclude_defaults=True)}
         return {**found, **at, **({"front": self.front} if self.front else {})}
 
     def calls(self) -> Iterator[PlanStep]:
-        """The steps that are no groups: itself, or those inside it."""
+        """Yield the steps that are not groups: this one, or those inside it."""
         if not self.steps:
             yield self
         for step in self.steps:
@@ -185,13 +185,14 @@ class ReplayPlan(PlanPart):
 
     @property
     def count(self) -> int:
-        """How many steps it has, those inside others counted each."""
+        """Number of steps, counting each step inside a group."""
         return sum(1 for step in self.steps for _ in step.calls())
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """A value for each parameter; `ConfigError` for one that is not known, does not fit, or is missing.
+        """Return a value for each parameter.
 
-        A text is taken for what its parameter is: "3" for an integer.
+        Raises `ConfigError` for a value whose parameter is unknown, a value that does not fit, or a missing one. A text
+        is converted to its parameter's type: "3" for an integer.
         """
         for name in given:
             if name not in self.parameters:
@@ -223,12 +224,12 @@ def _parse_parameter_value(value: Any, kind: ParameterKind) -> Any:
 
 
 def read_plan(path: Path) -> ReplayPlan:
-    """The plan in a YAML file; `ConfigError` names file, line or key."""
+    """Read the plan in a YAML file; raises `ConfigError` that names the file, line or key."""
     return parse_plan(read_regular_file(path, MAX_PLAN_BYTES, kind="plan"), where=path)
 
 
 def parse_plan(data: bytes, *, where: Path) -> ReplayPlan:
-    """The plan in what a file holds; `where` is what errors call it."""
+    """Parse a plan from a file's content; `where` is the file's name in errors."""
     import yaml
 
     if len(data) > MAX_PLAN_BYTES:
@@ -258,7 +259,7 @@ def parse_plan(data: bytes, *, where: Path) -> ReplayPlan:
 
 
 def _is_within_depth(value: Any, depth: int) -> bool:
-    """Whether nothing in it is nested deeper than that: an alias of YAML may make a value contain itself."""
+    """Return True if nothing in a value is nested deeper than `depth`; a YAML alias may make a value contain itself."""
     if is_object(value):
         return depth > 0 and all(_is_within_depth(item, depth - 1) for item in value.values())
     if is_list(value):
@@ -267,9 +268,10 @@ def _is_within_depth(value: Any, depth: int) -> bool:
 
 
 def find_plan_faults(plan: ReplayPlan, tools: Mapping[str, Tool | None]) -> list[str]:
-    """What would go wrong with a plan however it is run: tools and arguments that do not exist, variables that nothing sets before.
+    """Return the faults of a plan that do not depend on its values.
 
-    None stands for a tool of whose arguments nothing is known.
+    These are tools and arguments that do not exist, and variables that nothing sets before their use. A tool of None is
+    one whose arguments are unknown.
     """
     look = (
         [f"look: {fault}" for fault in _iter_tool_misuse(plan.look.tool, plan.look.args, tools)]
@@ -280,7 +282,7 @@ def find_plan_faults(plan: ReplayPlan, tools: Mapping[str, Tool | None]) -> list
 
 
 def find_unset_variables(plan: ReplayPlan) -> Iterator[str]:
-    """The variables that steps need and nothing sets before them, whichever conditions hold; each as a sentence."""
+    """Yield a sentence for each variable that steps need and nothing sets before them, under any conditions."""
     return _iter_step_faults(plan.steps, {*GIVEN_VARIABLES, *plan.parameters}, None, "")
 
 

@@ -29,9 +29,9 @@ LOOK_EFFECTS = frozenset(("screen", "tree"))
 
 
 def iter_recorded_steps(lines: Iterable[Mapping[str, Any]], kept: Path) -> Iterator[RecordedStep]:
-    """The calls that the lines of an audit tell of, in the order they ended, without those inside other calls.
+    """Yield the calls found in the lines of an audit, in the order they ended, without nested calls.
 
-    `kept`: the folder with the pictures of the session's results.
+    `kept`: the directory with the pictures of the session's results.
     """
     begun: dict[str, Mapping[str, Any]] = {}
     for line in lines:
@@ -46,7 +46,11 @@ def iter_recorded_steps(lines: Iterable[Mapping[str, Any]], kept: Path) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """How a plan is to be made: its name, the folder that is `${workspace}`, values that become parameters, and whether all that is typed does."""
+    """Options for building a plan.
+
+    They are its name, the directory that is `${workspace}`, values that become parameters, and `inputs`: True if
+    everything that was typed becomes a parameter as well.
+    """
 
     name: str
     workspace: str = ""
@@ -95,9 +99,9 @@ def _pictures_folder(name: str) -> str:
 
 
 def build_plan(made: Iterable[RecordedStep], tools: Mapping[str, Tool], wishes: RecordingOptions) -> PlanRecording:
-    """The plan that does again what these calls did. Raises `ConfigError` when nothing is left to do.
+    """Build the plan that repeats these calls; raises `ConfigError` if nothing is left to do.
 
-    Calls that failed are left out, and so are looks: what a look saw is in the steps after it.
+    Failed calls are left out, and so are looks at the screen: what a look saw is in the steps after it.
     """
     making = _PlanBuilder(tools, wishes)
     for each in made:
@@ -108,7 +112,7 @@ def build_plan(made: Iterable[RecordedStep], tools: Mapping[str, Tool], wishes: 
 
 
 def _is_look_tool(tool: Tool | None) -> bool:
-    """Whether it does nothing but show the screen."""
+    """Return True if the tool does nothing except show the screen."""
     return (
         tool is not None
         and bool(tool.effects)
@@ -135,7 +139,7 @@ class _PlanBuilder:
         self._left_out: list[str] = []
 
     def take(self, made: RecordedStep) -> None:
-        """The next call."""
+        """Add the next call to the plan."""
         tool = self._tools.get(made.tool)
         status = made.result.get("status")
         if status != "success":
@@ -177,7 +181,7 @@ class _PlanBuilder:
         return name
 
     def _said(self, key: str, value: Any, *, all_of_it: bool) -> Any:
-        """An argument as the plan has it: an id of an earlier result as a variable, the rest with its parameters."""
+        """Return an argument as the plan has it: an earlier result's id as a variable, the rest with parameters."""
         if isinstance(value, str):
             if key.endswith("_id") and (variable := self._saved(key, value)) is not None:
                 return variable
@@ -186,7 +190,7 @@ class _PlanBuilder:
         return self._all(value, self._text)
 
     def _saved(self, key: str, value: str) -> str | None:
-        """The variable that holds an id which an earlier call has given under the same name."""
+        """Return a reference to the variable with an id from an earlier call's result under the same name, or None."""
         for step, result in zip(reversed(self.steps), reversed(self._results), strict=True):
             if result.get(key) == value:
                 saved: dict[str, str] = step.setdefault("save", {})
@@ -201,7 +205,7 @@ class _PlanBuilder:
         return next(new for n in range(1, len(taken) + 3) if (new := name if n == 1 else f"{name}_{n}") not in taken)
 
     def _all(self, value: Any, change: Callable[[str], str]) -> Any:
-        """The value with every text in it changed."""
+        """Return the value with `change` applied to every text in it."""
         if isinstance(value, str):
             return change(value)
         if is_mapping(value):
@@ -211,7 +215,7 @@ class _PlanBuilder:
         return value
 
     def _text(self, text: str) -> str:
-        """The text with variables for the workspace, for the values of parameters, and for what the record does not hold."""
+        """Return the text with variables for the workspace, parameter values, and what the record does not hold."""
         if TRUNCATION_MARK.fullmatch(text):
             return self._missing("text", "The record holds a part of it only.")
         known = {**({self._wishes.workspace: "workspace"} if self._wishes.workspace else {}), **self._values}
@@ -235,7 +239,7 @@ class _PlanBuilder:
         return f"${{{fresh}}}"
 
     def _input(self, text: str) -> str:
-        """What was typed, as a parameter; below the workspace only the rest of it."""
+        """Turn what was typed into a parameter; for a path in the workspace, only the part below it."""
         text_of = self._text(text)
         if any(each in text for each in self._values) or REDACTED_TEXT in text or TRUNCATION_MARK.fullmatch(text):
             return text_of
@@ -248,7 +252,10 @@ class _PlanBuilder:
         return ("${workspace}/" if inside else "") + f"${{{self._typed[typed]}}}"
 
     def recording(self) -> PlanRecording:
-        """All of it."""
+        """Return the finished plan.
+
+        Raises `ConfigError` if the plan needs a look at the screen and no tool can do that.
+        """
         content: dict[str, Any] = {"name": self._wishes.name}
         if self._parameters:
             content["parameters"] = self._parameters
@@ -270,14 +277,14 @@ def _is_input_tool(tool: Tool | None) -> bool:
 
 
 def _list_typed_arguments(tool: Tool | None) -> frozenset[str]:
-    """The arguments that are typed on the desktop."""
+    """Return the arguments that are typed on the desktop."""
     if tool is None:
         return frozenset()
     return frozenset(effect.arg for effect in tool.effects if isinstance(effect, Input) and effect.arg is not None)
 
 
 def _build_step_name(made: RecordedStep) -> str | None:
-    """What a step is called in reports: what is done with what; None where the tool's name says as much."""
+    """Return a step's name for reports: the action and its target; None if the tool's name says as much."""
     action = made.args.get("action")
     sought: Mapping[str, Mapping[str, Any]] = made.meant.get("find", {})
     found = next(iter(sought.values()), dict[str, Any]())

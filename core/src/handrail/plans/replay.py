@@ -1,4 +1,4 @@
-"""Plans at work: each step through the whole path of a call, until one does not do what the plan expects."""
+"""Replay of plans: each step goes through the full call path, until one does not do what the plan expects."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from handrail.session.session import Session
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of one step. `failure` says which expectation did not hold; `skipped` that its condition was not met.
+    """Outcome of one step.
 
-    `number` counts from 1, with a dot for steps inside others: "3.1". `args` are the arguments as they were sent, with variables filled in;
-    `attempts` how often it was tried. `now` is the plan's look at the screen after a step that failed.
+    `failure` says which expectation did not hold; `skipped` means that its condition was not met. `number` counts from
+    1, with a dot for steps inside others: "3.1". `args` are the arguments as sent, with variables filled in; `attempts`
+    is how often it was tried. `now` is the plan's look at the screen after a failed step.
     """
 
     number: str

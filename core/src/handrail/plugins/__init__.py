@@ -1,1 +1,1 @@
-"""How plugins load, and what they register."""
+"""Loading of plugins, and what they register."""

@@ -41,25 +41,28 @@ def handrail_register_evaluators() -> Iterable[Evaluator]:
 
 @hookspec
 def handrail_register_rules() -> Iterable[Rule]:
-    """Return policy rules that hold unless a person's say otherwise. An allow counts only of a plugin in `[security] trust`."""
+    """Return policy rules that apply unless the user's rules override them; allow rules require `[security] trust`."""
     return ()
 
 
 @hookspec
 def handrail_register_vision_backends() -> Iterable[type[VisionBackend]]:
-    """Return backends as classes; only the one that is chosen gets built."""
+    """Return backends as classes; only the selected one is instantiated."""
     return ()
 
 
 @hookspec
 def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
-    """Return sandboxes as classes, best first: commands, scripts and skill code can be routed to them. Only one that is usable here gets built."""
+    """Return sandboxes as classes, best first; only a usable one is instantiated.
+
+    Commands, scripts and skill code can be routed to them.
+    """
     return ()
 
 
 @hookspec
 def handrail_register_skills() -> Iterable[Path]:
-    """Return folders that hold skills, each in a folder of its own, which ship with this plugin."""
+    """Return folders whose subfolders are skills shipped with this plugin."""
     return ()
 
 

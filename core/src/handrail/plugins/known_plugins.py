@@ -1,4 +1,4 @@
-"""What the plugins of this project supply, also where they are not installed: an error can name the one that is lacking."""
+"""Known plugins of this project and what they supply, installed or not; lets an error name the missing plugin."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ DATA_FILE = Path(__file__).with_name("supplied.json")
 
 
 def find_supplier(kind: SuppliedKind, name: str) -> str | None:
-    """The plugin that supplies the tool, command or vision backend of that name; None when none of this project's does."""
+    """Return the plugin that supplies the tool, command or vision backend of that name.
+
+    None if no plugin of this project does.
+    """
     return next((plugin for plugin, supplies in _read_known_plugins().items() if name in supplies[kind]), None)
 
 
 def is_reserved_name(plugin: str) -> bool:
-    """Whether a package of this project has the name: another one under it would take its place."""
+    """Return True if a package of this project has the name; another plugin with that name would replace it."""
     return plugin == "core" or plugin in _read_known_plugins()
 
 
 def format_install_hint(plugin: str) -> str:
-    """The cure where a plugin of this project is not installed; what else there is to do where it is not one of them."""
+    """Return how to install a plugin of this project; for other plugins, return another hint."""
     known = plugin in _read_known_plugins()
     return f"handrail install handrail-{plugin.replace('_', '-')}" if known else "`handrail plugins` shows those here"
 

@@ -1,4 +1,4 @@
-"""Loading plugins: one at a time, each whole or not at all, with the reason where it is not."""
+"""Loading of plugins: one at a time, each completely or not at all, with the reason for each that is not loaded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ VERSION_COMPARISONS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], b
 
 
 class PluginEntryPoint(Protocol):
-    """What an entry point does: `load_plugins` gives the plugin's module, or any object with its hooks."""
+    """Entry point of a plugin.
+
+    Its `load`, called by `load_plugins`, returns the plugin's module, or any object with its hooks.
+    """
 
     def load(self) -> Any: ...
 
@@ -59,7 +62,10 @@ class FoundPlugin:
 
 @dataclass(slots=True)
 class PluginRecord:
-    """What became of one plugin. `reason` says why it is not loaded; `seconds` is what its import took."""
+    """Outcome for one plugin.
+
+    `reason` says why it is not loaded; `seconds` is the duration of its import.
+    """
 
     name: str
     distribution: str
@@ -88,9 +94,9 @@ class PluginSet:
         return next((plugin for plugin in self.listed if plugin.name == name), None)
 
     def call(self, plugin: str, hook: str) -> Any:
-        """What one plugin answers to one registration hook; None when it does not implement it.
+        """Return one plugin's answer to a registration hook, or None if it does not implement it.
 
-        Raises `PluginError` when its code fails.
+        Raises `PluginError` if its code fails.
         """
         caller = self.manager.subset_hook_caller(hook, [m for n, m in self.manager.list_name_plugin() if n != plugin])
         try:
@@ -122,7 +128,7 @@ class PluginSet:
                 log.warning("plugin %r did not load: %s", plugin.name, plugin.reason)
 
     def fail(self, name: str, reason: str) -> None:
-        """Take a plugin out again, whole, because of `reason`."""
+        """Remove a plugin completely, because of `reason`."""
         for plugin in self.listed:
             if plugin.name == name and plugin.state == "loaded":
                 plugin.state, plugin.reason = "failed", reason
@@ -132,7 +138,7 @@ class PluginSet:
 
 
 def find_installed_plugins() -> list[FoundPlugin]:
-    """The plugins of this environment by their entry points, in the order of their names."""
+    """Return the installed plugins by their entry points, sorted by name."""
     found = [_read_entry_point(point) for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)]
     return sorted(found, key=lambda plugin: (plugin.name, plugin.distribution))
 
@@ -230,7 +236,10 @@ def _register_plugin(found: FoundPlugin, plugin: PluginRecord, plugins: PluginSe
 
 
 def _list_hooks(manager: pluggy.PluginManager, module: Any) -> tuple[str, ...]:
-    """The hooks a plugin implements; `PluginError` names one that does not exist, with the nearest that does."""
+    """Return the hooks that a plugin implements.
+
+    Raises `PluginError` for a hook that does not exist, naming the nearest that does.
+    """
     specs = {name for name in dir(hookspecs) if name.startswith("handrail_register_")}
     callers = manager.get_hookcallers(module) or []
     implemented = [caller.name for caller in callers]
@@ -246,7 +255,7 @@ def _list_hooks(manager: pluggy.PluginManager, module: Any) -> tuple[str, ...]:
 
 
 def _find_core_mismatch(found: FoundPlugin) -> str | None:
-    """Why the plugin was made for another core; None when it fits or does not say."""
+    """Return why a plugin does not fit this version of the core; None if it fits or does not say."""
     for requirement in found.requires:
         match = CORE_REQUIREMENT.fullmatch(requirement.strip())
         if (
@@ -266,7 +275,11 @@ def _find_core_mismatch(found: FoundPlugin) -> str | None:
 
 
 def _describe_core_version(version: str) -> str:
-    """The version of the core; where several are installed, as after one that was not removed, all of them and where they are."""
+    """Return the version of the core.
+
+    If several are installed, for example because an old one was not removed, all of them and their locations are
+    listed.
+    """
     copies = {
         found.version: str(found.locate_file("")) for found in importlib.metadata.distributions(name=CORE_DISTRIBUTION)
     }
@@ -277,7 +290,7 @@ def _describe_core_version(version: str) -> str:
 
 
 def _is_marker_true(requirement: str, marker: str | None) -> bool:
-    """Whether a requirement counts here: `; python_version < "3"` and the like."""
+    """Return True if a requirement applies here, judging by a marker such as `; python_version < "3"`."""
     if marker is None:
         return True
     from packaging.markers import InvalidMarker, Marker
@@ -304,7 +317,7 @@ def _is_version_in_ranges(version: str, ranges: str) -> bool:
 
 
 def _parse_release(version: str) -> tuple[int, ...]:
-    """The numbers of a version, without the zeros at its end: 0.1 and 0.1.0 are the same."""
+    """Return the numbers of a version without trailing zeros: 0.1 and 0.1.0 are the same."""
     numbers = [int(number) for number in version.split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()

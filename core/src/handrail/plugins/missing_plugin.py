@@ -1,4 +1,4 @@
-"""What to say of a tool, command or backend whose plugin is not here."""
+"""Messages about a tool, command or backend whose plugin is missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from handrail.plugins.loader import find_installed_plugins
 
 
 def describe_missing_plugin(kind: SuppliedKind, name: str) -> tuple[str, str] | None:
-    """What to say of a name that is not here since its plugin is not, and the cure; None when no plugin of this project has it."""
+    """Return a message for a name whose plugin is missing, and the remedy.
+
+    None if no plugin of this project supplies the name.
+    """
     if (plugin := find_supplier(kind, name)) is None:
         return None
     if any(found.name == plugin for found in find_installed_plugins()):

@@ -1,4 +1,4 @@
-"""What plugins register: everything that one plugin offers, or, when it breaks a rule, nothing of it."""
+"""Registration of plugins: everything that a plugin offers, or nothing if it breaks a rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CORE_PLUGIN = "core"
 
 @dataclass(slots=True)
 class PluginRegistrations:
-    """What plugins registered, all of one plugin or nothing of it."""
+    """Registrations of all plugins; each plugin contributes everything that it offers, or nothing."""
 
     registry: ToolRegistry = field(default_factory=ToolRegistry)
     toolsets: list[tuple[Toolset, str]] = field(default_factory=list[tuple[Toolset, str]])
@@ -69,7 +69,10 @@ TYPE_CHECKS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def register_plugins(plugins: PluginSet, settings: Settings) -> PluginRegistrations:
-    """What core and every loaded plugin register. A plugin that breaks a rule is taken out whole, with the reason."""
+    """Register what core and every loaded plugin offer.
+
+    A plugin that breaks a rule is removed completely, with the reason.
+    """
     done = PluginRegistrations(
         registry=ToolRegistry(OwnedTool(tool, CORE_PLUGIN) for tool in builtin.BUILTIN_TOOLS),
         toolsets=[(ArtifactTools(), CORE_PLUGIN)],
@@ -86,7 +89,7 @@ def register_plugins(plugins: PluginSet, settings: Settings) -> PluginRegistrati
 def _register_one(
     before: PluginRegistrations, plugin: PluginRecord, plugins: PluginSet, settings: Settings
 ) -> PluginRegistrations:
-    """What was registered before and everything of this plugin; nothing is changed when it fails."""
+    """Return the earlier registrations with everything of this plugin added; nothing is changed if it fails."""
     name = plugin.name
 
     def answers(kind: str) -> list[Any]:
@@ -127,7 +130,10 @@ def _register_one(
 
 
 def _validate_plugin_table(plugin: PluginRecord, plugins: PluginSet, settings: Settings) -> BaseModel | None:
-    """The plugin's own table, as its model has it; None for a plugin without settings, which may have no table."""
+    """Return the plugin's own table as an instance of its model, or None for a plugin without settings.
+
+    Raises `ConfigError` if a plugin without settings has a table.
+    """
     name, table = plugin.name, settings.plugins.table(plugin.name)
     if "handrail_register_config" in plugin.hooks and (model := plugins.call(name, "handrail_register_config")):
         if not (isinstance(model, type) and issubclass(model, BaseModel)):

@@ -1,1 +1,1 @@
-"""What may be done: opinions, rules, grants, and the verdict that is made of them."""
+"""Access control: opinions, rules, grants, and the verdict derived from them."""

@@ -1,4 +1,4 @@
-"""How core's own judge of effects words its views, and makes one of several."""
+"""Wording of the core effects evaluator's opinions, and their combination into one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handrail.api.verdict import Access, Decision, Opinion, Reason, Route, SubCo
 
 
 def allow_opinion(code: str, *touches: Access, relies_on_undo: bool = False) -> Opinion:
-    """A view that lets the call pass; with `relies_on_undo` only if undo keeps what the call changes."""
+    """Return an opinion that allows the call; with `relies_on_undo` only if undo saves what the call changes."""
     return Opinion(
         f"effects:{code}",
         suggestion=Decision.ALLOW,
@@ -19,7 +19,7 @@ def allow_opinion(code: str, *touches: Access, relies_on_undo: bool = False) -> 
 
 
 def confirm_opinion(code: str, text: str, *touches: Access, remember: str | None = None) -> Opinion:
-    """A view that a person should be asked, unless a rule or a grant answers for them."""
+    """Return an opinion that requires confirmation, unless a rule or a grant decides."""
     reason = Reason(code, text)
     return Opinion(
         f"effects:{code}",
@@ -31,17 +31,17 @@ def confirm_opinion(code: str, text: str, *touches: Access, remember: str | None
 
 
 def floor_opinion(floor: Decision, reason: Reason) -> Opinion:
-    """A view that only a rule which names it goes below."""
+    """Return an opinion with a floor, which only a rule that names it can go below."""
     return Opinion(f"effects:{reason.code}", suggestion=floor, floor=floor, reasons=(reason,))
 
 
 def with_accesses(view: Opinion, *touches: Access) -> Opinion:
-    """The view with what the call touches, as the one part that it is."""
+    """Return the opinion with what the call accesses, as its only part."""
     return replace(view, parts=build_sub_commands(touches, harmless=_is_allowed(view.suggestion, view.floor)))
 
 
 def build_sub_commands(touches: Sequence[Access], *, harmless: bool = False) -> tuple[SubCommand, ...]:
-    """A call of a tool that runs no command is one part, whatever it touches."""
+    """Return everything that a call accesses as one part, for a tool that runs no command; empty if nothing."""
     return (SubCommand(touches=tuple(touches), harmless=harmless),) if touches else ()
 
 
@@ -50,7 +50,11 @@ def _is_allowed(suggestion: Decision | None, floor: Decision | None) -> bool:
 
 
 def combine_opinions(views: Sequence[Opinion | None]) -> Opinion | None:
-    """One opinion of several: the strictest of each kind, with the reasons for it. What is left to another judge is never allowed here."""
+    """Combine opinions into one: the strictest of each kind, with the reasons for it.
+
+    Returns None if there are none, or if the combined suggestion would be an allow while one opinion is missing (None):
+    what is left to another evaluator is never allowed here.
+    """
     opinions = [view for view in views if view is not None]
     if len(views) < 2 or not opinions:
         return opinions[0] if opinions else None

@@ -1,23 +1,26 @@
-"""Core's own judge: what a tool declares that it does decides, by defaults that fit every tool.
+"""Core evaluator: a tool's declared effects determine the opinion, with defaults that suit every tool.
 
-    reading the screen, windows, processes, files of the workspace   allow
-    working by calls of other tools, each of which is judged         allow
-    fetching a public page, with nothing sent along                  allow
-    input, windows, clipboard                                        allow on a private desktop, else confirm once a session
-    keys into a terminal, where no evaluator reads commands          confirm, each time
-    input to web pages in a browser of ours                          confirm once a session
+    reading the screen, windows, processes, workspace files          allow
+    calling other tools, where each call is judged                   allow
+    fetching a public page without sending data                      allow
+    input, windows, clipboard                                        allow on a private desktop, else confirm
+                                                                     once a session
+    keys into a terminal, if no evaluator reads commands             confirm, each time
+    input to web pages in Handrail's own browser                     confirm once a session
     reading public files of the system                               allow
-    writing and deleting in the workspace                            allow where undo keeps what is changed, else confirm; writing: allow in
-                                                                     the mode accept_edits, too
-    the same in the session's private /tmp, and where a person
+    writing and deleting in the workspace                            allow if undo saves what is changed, else
+                                                                     confirm; writing: allow in the mode
+                                                                     accept_edits, too
+    the same in the session's private /tmp, and where the user
     has opened a folder to sandboxed commands                        allow
     ending plan mode                                                 always confirm
     sending, downloading, writing elsewhere, settings, installing    confirm
-    running code                                                     allow in the sandbox where its tool can be shut in, else confirm
-    secrets, devices, start-up files, Handrail's own files, private
-    addresses                                                        never without a rule of a person that says so
+    running code                                                     allow in the sandbox if its tool can be
+                                                                     confined, else confirm
+    secrets, devices, startup files, Handrail's own files, private
+    addresses                                                        never, except by a user's rule that says so
 
-Commands for a shell are left to the evaluator that can read them.
+Shell commands are left to the evaluator that can parse them.
 """
 
 from __future__ import annotations
@@ -130,7 +133,7 @@ class EffectsEvaluator(Evaluator):
         self._fine: tuple[object, ...] | None = None
 
     async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
-        """Its view of the call; None when all it does is to run a shell command."""
+        """Return the opinion on the call, or None if its only effect is to run a shell command."""
         effects = invocation.tool.effects
         if not effects:
             return HARMLESS
@@ -150,8 +153,9 @@ class EffectsEvaluator(Evaluator):
 
 
 def _folder_cache_key(judging: EvaluationContext) -> tuple[object, ...] | None:
-    """All that the view of working in the session's own folder depends on, with which folder it is and when it was last changed, renamed or
-    replaced; None where there is none.
+    """Return the cache key for opinions on working in the session's own folder, or None if there is no such folder.
+
+    It contains everything they depend on, including the folder's identity and its last change, rename or replacement.
     """
     try:
         found = os.stat(judging.cwd)
@@ -221,7 +225,7 @@ def _evaluate_running(effect: Effect, invocation: Invocation, judging: Evaluatio
 
 
 def _evaluate_sending(effect: Effect, invocation: Invocation, judging: EvaluationContext) -> Opinion:
-    """By every address that the call names; fetching sends nothing but the address itself."""
+    """Evaluate every URL that the call names; fetching sends nothing but the URL itself."""
     plain = PAGE_FETCH if effect.what == "fetch" else NETWORK_ACCESS
     named = list_argument_paths(invocation.argument(effect))
     if not named:

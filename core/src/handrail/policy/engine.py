@@ -55,7 +55,7 @@ class PolicyEngine:
         return (*self.grants, *self.lasting)
 
     def decide(self, invocation: Invocation, opinions: Sequence[Opinion], judging: EvaluationContext) -> Verdict:
-        """The verdict: the strictest of the floors and of rule, grant or suggestion, then mapped by the mode."""
+        """Return the verdict: the strictest of the floors and of rule, grant or suggestion, then mapped by the mode."""
         spoken_of = self.grants or self.lasting or self.rules.of(invocation.tool)
         if not spoken_of and len(opinions) == 1 and judging.mode is not Mode.PLAN:
             verdict = opinions[0].allowing
@@ -64,7 +64,7 @@ class PolicyEngine:
         return _CallDecision(self, invocation, opinions, judging).verdict()
 
     def hides(self, tool: Tool, judging: EvaluationContext) -> str | None:
-        """Why the tool may not be called in this mode, whatever its arguments; None when it may."""
+        """Return why the tool may not be called in this mode with any arguments, or None if it may."""
         planned = judging.mode is not Mode.PLAN or tool.read_only
         for rule in self.rules.of(tool):
             if not rule.of_session(judging).yes:
@@ -77,13 +77,16 @@ class PolicyEngine:
         return None if planned else "in plan mode nothing is changed"
 
     def trail(self, invocation: Invocation, opinions: Sequence[Opinion], judging: EvaluationContext) -> list[RuleMatch]:
-        """How each rule and grant fits each part of a call, the highest rank first."""
+        """Return how each rule and grant matches each part of a call, highest rank first."""
         return list(_CallDecision(self, invocation, opinions, judging).trail())
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """How one rule or grant fits a call. `fits`: for each part, in order; a single one when the rule is not for the tool or the session."""
+    """Match of one rule or grant with a call.
+
+    `fits`: the fit for each part, in order; a single one if the rule does not apply to the tool or the session.
+    """
 
     said_by: Rule | Grant
     fits: tuple[RuleFit, ...]
@@ -91,7 +94,7 @@ class RuleMatch:
 
 @dataclass(frozen=True, slots=True)
 class _TighteningRule:
-    """A rule that can only tighten: of a folder or plugin that nobody trusts, or one that cannot be told to fit (`doubt`: by which key)."""
+    """Rule that can only tighten: from an untrusted folder or plugin, or with an uncertain match (`doubt`: the key)."""
 
     rule: Rule
     decision: Decision
@@ -187,7 +190,7 @@ class _CallDecision:
         return _BaseVerdict(held, held=True, hosts=base.hosts)
 
     def _answered(self, answers: Sequence[_PartAnswer], suggested: Verdict) -> _BaseVerdict:
-        """The strictest answer; an allow only when it is for every part that is not harmless."""
+        """Return the base verdict from the strictest answer; an allow must apply to every part that is not harmless."""
         decision = strictest_decision([a.decision for a in answers if a.decision is not None])
         if decision is None:
             return _BaseVerdict(suggested)
@@ -206,7 +209,7 @@ class _CallDecision:
     def _all_allowed(
         self, answers: Sequence[_PartAnswer], grants: Sequence[Grant], route: Route, *, by_rules: bool
     ) -> bool:
-        """Return True if what is allowed is the whole call, in the surroundings that each part is allowed in."""
+        """Return True if the entire call is allowed, with each part in the environment it is allowed in."""
         confined = route is Route.SANDBOX
         if not confined and any(grant.option.confined for grant in grants):
             return False
@@ -225,7 +228,7 @@ class _CallDecision:
             yield from (host for grant in answer.grants if grant.option.confined for host in grant.option.hosts)
 
     def _hosts(self, verdict: Verdict, base: _BaseVerdict) -> tuple[str, ...]:
-        """The hosts that the call is given in the sandbox: what was granted, and what a person is asked about."""
+        """Return the hosts that the call may connect to in the sandbox: granted ones, and those to be confirmed."""
         assert self.reach is not None
         if verdict.route is not Route.SANDBOX:
             return ()
@@ -233,7 +236,10 @@ class _CallDecision:
         return tuple(dict.fromkeys((*asked, *base.hosts, *self.granted)))
 
     def _answer(self, part: SubCommand) -> _PartAnswer:
-        """The highest rule that surely speaks of the part, or a grant in its place; and what above it only tightens."""
+        """Return the decision of the highest rule that certainly matches the part, or of a grant in its place.
+
+        Higher rules that only tighten are returned as holds.
+        """
         holds: list[_TighteningRule] = []
         found: Rule | None = None
         for rule in self.rules:
@@ -255,7 +261,10 @@ class _CallDecision:
         return _PartAnswer(found.decision if found else None, found, tuple(holds))
 
     def _grants_for(self, part: SubCommand) -> tuple[Grant, ...]:
-        """The grants that allow a part: one that covers it, or those that name all hosts of a part which lacks nothing else."""
+        """Return the grants that allow a part: one that covers it, or those for all the hosts it lacks.
+
+        Grants for hosts suffice only if the part lacks nothing else.
+        """
         one = next((g for g in self.grants if self._granted(g, part)), None)
         if one is not None:
             return (one,)
@@ -284,7 +293,7 @@ class _CallDecision:
     # What nothing goes below
 
     def _floored(self, base: _BaseVerdict) -> Verdict:
-        """The base, raised to the strictest floor that no rule of a person lifts."""
+        """Return the base verdict, raised to the strictest floor that no rule of the user or an administrator lifts."""
         lifted = self._lifted()
         floors = [
             o
@@ -333,7 +342,7 @@ class _CallDecision:
         )
 
     def _lifted(self) -> set[str]:
-        """The floors that rules of a person or administrator go below, when they speak of the whole call."""
+        """Return the floors lifted by rules of the user or an administrator that match the entire call."""
         lifting = [rule for rule in self.rules if rule.lifts and rule.tier in PERSONAL_TIERS]
         places = self.policy.rules.places
         return {
@@ -346,7 +355,7 @@ class _CallDecision:
     # What the mode makes of it
 
     def _mapped(self, verdict: Verdict, base: _BaseVerdict) -> Verdict:
-        """What the session's mode makes of a verdict that does not deny. Nothing here goes below a floor or a rule."""
+        """Apply the session's mode to a verdict that does not deny. The result never goes below a floor or a rule."""
         mode = self.judging.mode
         if mode is Mode.PLAN and not self.invocation.tool.read_only and not any(mode in r.modes for r in base.rules):
             return _apply_mode(verdict, Decision.DENY, mode, "in plan mode nothing is changed")
@@ -384,7 +393,7 @@ def _is_grant_answerable(rule: Rule) -> bool:
 
 
 def _suggest_verdict(opinions: Sequence[Opinion]) -> Verdict:
-    """The strictest suggestion; without any, that somebody must be asked."""
+    """Return a verdict with the strictest suggestion, or one that requires confirmation if there is none."""
     decision = strictest_decision([o.suggestion for o in opinions if o.suggestion is not None])
     # A route without a suggestion is somebody's wish to have the call shut in, too.
     route = Route.SANDBOX if any(o.route is Route.SANDBOX for o in opinions) else Route.HOST
@@ -414,7 +423,11 @@ def _verdict_by_grants(grants: Sequence[Grant]) -> Verdict:
 
 
 def _choose_route(rules: Sequence[Rule], suggested: Verdict, decision: Decision) -> Route:
-    """Where a call runs that rules allow: on the host, unless one of them says sandbox, or none of them is a person's."""
+    """Return where a call allowed by rules runs.
+
+    That is the host, unless one of the rules says sandbox. With a plugin's rule that names no route, the suggested
+    route applies.
+    """
     if any(rule.route is Route.SANDBOX for rule in rules):
         return Route.SANDBOX
     if decision is Decision.ALLOW and any(rule.tier == "plugin" and rule.route is None for rule in rules):
@@ -428,7 +441,7 @@ def _choose_grant_route(grants: Sequence[Grant]) -> Route:
 
 
 def _list_hosts(part: SubCommand) -> tuple[str, ...]:
-    """The hosts that a part connects to; an empty name stands for one that is not known."""
+    """Return the hosts that a part connects to; an empty name represents an unknown one."""
     return tuple(touch.what for touch in part.touches if touch.kind == "network")
 
 
@@ -440,8 +453,9 @@ def _join_reaches(reaches: Iterable[Reach]) -> Reach | None:
 
 
 def _confirm_without_sandbox(verdict: Verdict, judging: EvaluationContext) -> Verdict:
-    """What was to run in a sandbox is asked about where there is none, and then runs on the host. With nobody to ask it is refused when it is
-    run, with what the sandboxes lack.
+    """Require confirmation to run a call on the host if it should run in a sandbox and none is available.
+
+    If nobody can be asked, the verdict is unchanged, and running the call fails with what the sandboxes lack.
     """
     if verdict.route is Route.HOST or judging.sandbox is not None or verdict.decision is Decision.DENY:
         return verdict
@@ -459,7 +473,7 @@ def _apply_mode(verdict: Verdict, decision: Decision, mode: Mode, text: str) -> 
 
 
 def _split_floor_names(floor: str) -> set[str]:
-    """The names of a floor's rule: `shell:outside+secret` is two floors in one, and both have to be lifted."""
+    """Return the names of a floor's rule: `shell:outside+secret` combines two floors, and both must be lifted."""
     family, colon, codes = floor.partition(":")
     return {f"{family}{colon}{code}" for code in codes.split("+")}
 
@@ -467,7 +481,7 @@ def _split_floor_names(floor: str) -> set[str]:
 async def evaluate_call(
     invocation: Invocation, *, seats: Sequence[RegisteredEvaluator], policy: PolicyEngine, judging: EvaluationContext
 ) -> Verdict:
-    """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
+    """Return the verdict on a call, based on every evaluator's opinion, the policy and the mode."""
     return decide_verdict(
         invocation, await collect_opinions(invocation, seats=seats, judging=judging), policy=policy, judging=judging
     )
@@ -476,7 +490,7 @@ async def evaluate_call(
 def decide_verdict(
     invocation: Invocation, heard: Sequence[Opinion] | Verdict, *, policy: PolicyEngine, judging: EvaluationContext
 ) -> Verdict:
-    """What policy and mode make of what `collect_opinions` gave."""
+    """Return the verdict that policy and mode give for the result of `collect_opinions`."""
     if isinstance(heard, Verdict):
         return heard
     verdict = policy.decide(invocation, heard, judging)
@@ -486,7 +500,10 @@ def decide_verdict(
 
 
 def _add_reasons(opinions: Sequence[Opinion], verdict: Verdict) -> Verdict:
-    """The verdict, so that whoever is asked for another reason is told of a third party's text and what observers ask about, too."""
+    """Add the reasons of the opinions to a verdict that requires confirmation.
+
+    The user who is prompted for another reason then also learns of third-party text and of observers' objections.
+    """
     reasons = [reason for opinion in opinions for reason in opinion.reasons]
     more = tuple(reason for reason in reasons if reason not in verdict.reasons)
     return (
@@ -499,7 +516,7 @@ def _add_reasons(opinions: Sequence[Opinion], verdict: Verdict) -> Verdict:
 async def collect_opinions(
     invocation: Invocation, *, seats: Sequence[RegisteredEvaluator], judging: EvaluationContext
 ) -> list[Opinion] | Verdict:
-    """What every evaluator thinks of a call, as far as it may be heard; the verdict when one of them crashed."""
+    """Return the opinions of all evaluators, restricted for untrusted ones, or a verdict if one of them crashed."""
     opinions: list[Opinion] = []
     for seat in seats:
         try:
@@ -528,7 +545,10 @@ def _crash_verdict(evaluator: Evaluator, exc: Exception) -> Verdict:
 
 
 def _restrict_opinion(opinion: Opinion) -> Opinion:
-    """What counts of an opinion that may not allow: neither an allow, nor the commands and words that a rule, a grant or a yes could fit."""
+    """Return the part of an opinion that counts if its evaluator may not allow calls.
+
+    It omits an allow, and the commands and words that a rule, a grant or an approval could match.
+    """
     return Opinion(
         opinion.rule,
         suggestion=None if opinion.suggestion is Decision.ALLOW else opinion.suggestion,

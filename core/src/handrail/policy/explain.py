@@ -1,4 +1,4 @@
-"""Why a call is judged as it is: everything that was weighed, as one value."""
+"""Explanation of a verdict: everything that was considered, as one value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class VerdictExplanation:
 async def explain_verdict(
     invocation: Invocation, *, seats: Sequence[RegisteredEvaluator], policy: PolicyEngine, judging: EvaluationContext
 ) -> VerdictExplanation:
-    """What `judge` would decide, and why."""
+    """Return the verdict that `evaluate_call` would give, with the explanation."""
     hidden = policy.hides(invocation.tool, judging)
     heard = await collect_opinions(invocation, seats=seats, judging=judging)
     if isinstance(heard, Verdict):

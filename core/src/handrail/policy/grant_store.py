@@ -35,7 +35,7 @@ class GrantStore:
         return cls(places.data / "grants.json")
 
     def read(self) -> tuple[Grant, ...]:
-        """Those that hold, oldest first. A file that cannot be relied on is kept aside and reported, and holds nothing."""
+        """Return the valid grants, oldest first; none from an unreliable file, which is set aside and reported."""
         try:
             return self._read()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a yes may be good for beyond the call it was given to: narrowed to what the person was shown, never below a floor."""
+"""Grants: approvals that apply beyond one call, narrowed to what the user was shown, never below a floor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ UNKNOWN_FOLDER = ""
 
 
 def build_grant_options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]:
-    """What a yes to this call may mean for later ones, narrowest first; nothing where it may not be remembered."""
+    """Return the scopes that an approval of this call may have for later ones, narrowest first.
+
+    Returns nothing if the approval may not be remembered.
+    """
     if not verdict.grantable or verdict.catastrophic:
         return ()
     if verdict.route is Route.HOST and any(map(_has_variable_meaning, verdict.parts)):
@@ -54,7 +57,7 @@ def _has_variable_meaning(part: SubCommand) -> bool:
 
 
 def _confined_options(exact: GrantOption, hosts: tuple[str, ...]) -> Iterator[GrantOption]:
-    """Yield what a yes to hosts may mean: these hosts for commands in the sandbox, and these hosts for this call."""
+    """Yield the scopes of an approval of hosts: for all commands in the sandbox, and for exactly this call."""
     named = ", ".join(hosts)
     yield GrantOption(
         f"network to {named} for commands that run in the sandbox", exact.tool, hosts=hosts, confined=True
@@ -64,11 +67,11 @@ def _confined_options(exact: GrantOption, hosts: tuple[str, ...]) -> Iterator[Gr
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A yes that goes on holding, for what its option says: in the session it was given in, or `always`.
+    """Approval that remains valid for the scope of its option: in the session it was given in, or `always`.
 
-    It holds in the workspace and the mode it was given in and in looser modes; one for commands in the directories that these were to run in,
-    too: the same words mean another project elsewhere.
-    `uses` is how often it has answered.
+    It is valid in the workspace and the mode it was given in, and in looser modes; one for commands also only in the
+    directories that these were to run in: elsewhere the same words refer to another project. `uses` counts how often it
+    has been applied.
     """
 
     option: GrantOption
@@ -83,7 +86,10 @@ class Grant:
 
     @classmethod
     def given(cls, option: GrantOption, judging: EvaluationContext, *, always: bool = False, days: int = 0) -> Grant:
-        """What a yes in these circumstances comes to; `days` it holds when it is for always, 0 for no end."""
+        """Create the grant for an approval in this context.
+
+        `days` is the lifetime of a permanent one, 0 for unlimited.
+        """
         expires = datetime.now(UTC) + timedelta(days=days) if always and days else None
         workspace = tuple(sorted(map(str, judging.workspace)))
         return cls(option, judging.mode, workspace, str(judging.cwd), always, expires=expires)
@@ -94,7 +100,7 @@ class Grant:
         return f"{'for always' if self.always else 'for this session'} on {self.created:%Y-%m-%d} ({self.id})"
 
     def same(self, other: Grant) -> bool:
-        """Whether both are for the same, in the same circumstances."""
+        """Return True if both have the same scope and context."""
         return (self.option, self.mode, self.workspace, self.cwd) == (
             other.option,
             other.mode,
@@ -104,22 +110,22 @@ class Grant:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that commands in the sandbox may reach by it, whatever the call."""
+        """Hosts that the grant lets any sandboxed command reach."""
         return self.option.hosts if self.option.confined and self.option.call_hash is None else ()
 
     def expired(self) -> bool:
         return self.expires is not None and self.expires <= datetime.now(UTC)
 
     def holds(self, invocation: Invocation, judging: EvaluationContext) -> bool:
-        """Whether it may answer for any part of a call that is made here and now."""
+        """Return True if the grant may apply to any part of the call in the current context."""
         return self._means(invocation, judging) and not _is_redeclared(self.option, invocation)
 
     def outdated(self, invocation: Invocation, judging: EvaluationContext) -> bool:
-        """Whether it would answer for the call, had the server not changed since what it says of the tool."""
+        """Return True if the grant would apply to the call, but the server has since changed the tool's declaration."""
         return _is_redeclared(self.option, invocation) and self._means(invocation, judging)
 
     def holds_in(self, judging: EvaluationContext) -> bool:
-        """Return True if it holds in this workspace and mode, whatever the call."""
+        """Return True if the grant is valid in this workspace and mode, for any call."""
         if MODES.index(judging.mode) > MODES.index(self.mode) or self.expired():
             return False
         return set(self.workspace) == {str(root) for root in judging.workspace}
@@ -134,7 +140,7 @@ class Grant:
         return option.call_hash is None or (option.call_hash == invocation.call_hash and self.cwd == str(judging.cwd))
 
     def covers(self, part: SubCommand, judging: EvaluationContext) -> bool:
-        """Whether a part of a call that it holds for is within what the person was shown."""
+        """Return True if a part of a call to which the grant applies is within what the user was shown."""
         option = self.option
         if option.folders and not self._holds_there(part):
             return False
@@ -173,19 +179,25 @@ def _has_prefix(part: SubCommand, words: tuple[str, ...]) -> bool:
 
 
 def _is_known(touch: Access) -> bool:
-    """Return True if it is known what is touched, so that the same touch is the same thing."""
+    """Return True if it is known what is accessed, which makes equal values refer to the same thing."""
     return touch.kind != "unknown" and touch.what != UNKNOWN_FOLDER
 
 
 def _list_folders(parts: Iterable[SubCommand]) -> tuple[str, ...]:
-    """Return the real directories that commands run in, as far as these were told; `UNKNOWN_FOLDER` stands for one that is not known."""
+    """Return the real directories that commands run in, as far as reported.
+
+    `UNKNOWN_FOLDER` represents an unknown one. Parts that are harmless are ignored.
+    """
     named = dict.fromkeys(folder for part in parts if not part.harmless for folder in part.folders)
     # Paths of another system's are compared as they are written.
     return tuple(dict.fromkeys(os.path.realpath(each) if os.path.isabs(each) else each for each in named))
 
 
 def _list_folders_and_repos(parts: Iterable[SubCommand]) -> tuple[str, ...]:
-    """Return the directories that commands run in, and the repositories that these belong to: another one may come to be between them."""
+    """Return the directories that commands run in, and the repositories that contain them.
+
+    This detects another repository that appears in between later.
+    """
     folders = _list_folders(parts)
     return tuple(dict.fromkeys((*folders, *filter(None, map(find_repository_above, folders)))))
 
@@ -230,7 +242,10 @@ def _narrowed_options(invocation: Invocation, verdict: Verdict) -> Iterator[Gran
 
 
 def _place_options(tool: str, touches: Sequence[Access]) -> Iterator[GrantOption]:
-    """These files, or their folder, and these hosts; nothing when the call does more than that, or not all of it is known."""
+    """Yield grants for these files, for their folder, and for these hosts.
+
+    Yields nothing if the call does more than that, or not everything it does is known.
+    """
     files = tuple(dict.fromkeys(touch.what for touch in touches if touch.kind in FILE_ACCESS))
     hosts = tuple(dict.fromkeys(touch.what for touch in touches if touch.kind == "network"))
     if not all(touch.what and (touch.kind in FILE_ACCESS or touch.kind == "network") for touch in touches):
@@ -245,7 +260,7 @@ def _place_options(tool: str, touches: Sequence[Access]) -> Iterator[GrantOption
 
 
 def _common_folder(files: Sequence[str]) -> str | None:
-    """The one folder that all of them are in; None when there is none, or when it is a whole home or disk."""
+    """Return the folder that contains all files; None if they differ, or for an entire home directory or disk."""
     folders = {_to_pure_path(file).parent for file in files}
     folder = folders.pop()
     return str(folder) if not folders and len(folder.parts) >= MIN_FOLDER_DEPTH else None

@@ -1,4 +1,4 @@
-"""What core's own judge makes of a path that a call names, by what the tool does with it."""
+"""Core evaluator's opinions on the paths that a call names, by what the tool does with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PathEvaluator = Callable[
 def resolve_path(
     text: str, judging: EvaluationContext, seen: path_resolution.PathCache, *, follow_last: bool = True
 ) -> path_resolution.ResolvedPath:
-    """Where a path of the call leads."""
+    """Return the location to which a path of the call resolves."""
     found = path_resolution.resolve_path(
         text, cwd=judging.cwd, home=judging.home, platform=judging.platform, seen=seen, follow_last=follow_last
     )
@@ -66,7 +66,7 @@ def _is_in_private_tmp(text: str, judging: EvaluationContext) -> bool:
 
 
 def fixed_folder(pattern: str) -> str:
-    """The folder that everything lies in which fits a pattern, as far as the pattern itself says."""
+    """Return the folder that contains all matches of a pattern, as far as the pattern itself determines it."""
     found = WILDCARD_PATTERN.search(pattern)
     if found is None:
         return pattern
@@ -78,7 +78,7 @@ def fixed_folder(pattern: str) -> str:
 def evaluate_reading(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion:
-    """The view of reading the file or folder that `text` names."""
+    """Return the opinion on reading the file or folder that `text` names."""
     if (view := _evaluate_unreadable(text, found, judging, seen)) is not None:
         return view
     if found.doubtful is not None:
@@ -94,7 +94,7 @@ def evaluate_reading(
 def evaluate_pattern(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion:
-    """The view of reading all that fits a pattern; `found` is its fixed beginning."""
+    """Return the opinion on reading everything that matches a pattern; `found` is its fixed prefix."""
     wild = WILDCARD_PATTERN.search(text)
     rest = text[wild.start() :] if wild else ""
     view = evaluate_reading(text, found, judging, seen)
@@ -106,7 +106,7 @@ def evaluate_pattern(
 def evaluate_working_folder(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion | None:
-    """The view of working in a folder; None where what is done there is all that matters."""
+    """Return the opinion on working in a folder, or None if only the actions there matter."""
     if (view := _evaluate_unreadable(text, found, judging, seen)) is not None:
         return view
     return None if found.doubtful is None else floor_opinion(Decision.CONFIRM, found.doubtful)
@@ -115,7 +115,7 @@ def evaluate_working_folder(
 def evaluate_writing(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion:
-    """The view of writing the file or folder that `text` names."""
+    """Return the opinion on writing the file or folder that `text` names."""
     if (view := _evaluate_change(text, found, judging, seen)) is not None:
         return view
     if place_kinds.find_opening_kind(found, judging, "write", seen) is not PlaceKind.WORKSPACE:
@@ -128,7 +128,7 @@ def evaluate_writing(
 def evaluate_deleting(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion:
-    """The view of deleting the file or folder that `text` names; a link is deleted itself, not what it leads to."""
+    """Return the opinion on deleting the file or folder that `text` names; of a symlink, the link itself."""
     if (view := _evaluate_change(text, found, judging, seen)) is not None:
         return view
     if any(
@@ -146,7 +146,7 @@ def evaluate_deleting(
 def _evaluate_change(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion | None:
-    """What speaks against changing a place at all; None for plain ones in the workspace."""
+    """Return the objection to changing a path at all, or None for ordinary paths in writable folders."""
     if (closed := _evaluate_closed(found, seen) or _evaluate_protected(found, text, judging, seen)) is not None:
         return closed
     opened = place_kinds.find_opening_kind(found, judging, "write", seen)
@@ -181,7 +181,7 @@ def _evaluate_secret(
 def _evaluate_unreadable(
     text: str, found: path_resolution.ResolvedPath, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion | None:
-    """Places that no tool looks at."""
+    """Return the objection to reading a path: closed paths, Handrail's answer keys and secrets; None for others."""
     if (closed := _evaluate_closed(found, seen)) is not None:
         return closed
     if path_resolution.is_inside_roots(found.place, judging.keys, seen=seen, platform=judging.platform):
@@ -192,7 +192,7 @@ def _evaluate_unreadable(
 
 
 def _evaluate_closed(found: path_resolution.ResolvedPath, seen: path_resolution.PathCache) -> Opinion | None:
-    """Places that are closed to reading and changing alike."""
+    """Return the objection to both reading and changing a path, such as a device, or None."""
     if found.refused is not None:
         return floor_opinion(Decision.DENY, found.refused)
     if (what := path_resolution.describe_device(found.place, seen=seen)) is not None:
@@ -203,7 +203,7 @@ def _evaluate_closed(found: path_resolution.ResolvedPath, seen: path_resolution.
 def _evaluate_protected(
     found: path_resolution.ResolvedPath, text: str, judging: EvaluationContext, seen: path_resolution.PathCache
 ) -> Opinion | None:
-    """Places that no tool changes."""
+    """Return the objection to changing a path that no tool may change, such as Handrail's own files; else None."""
     if path_resolution.is_protected_path(found.path, judging.protected, seen=seen, platform=judging.platform):
         return floor_opinion(
             Decision.DENY, Reason("protected", f"{text!r} is one of Handrail's own files, or of those that it starts")

@@ -138,8 +138,10 @@ def is_stream(real: str) -> bool:
 
 
 def describe_resolved_secret(found: path_resolution.ResolvedPath, roots: Iterable[PurePath]) -> str | None:
-    """Return what secret a resolved path keeps: by its real name, through a link by the one that it was called by, and by that of a link to it
-    which lies in a folder on the way to it, below one of the roots.
+    """Return what secret a resolved path keeps, or None.
+
+    It is judged by its real name; if it was reached through a symlink, also by the name used; and by the name of a
+    symlink to it that lies in a directory on the way to it, below one of the roots.
     """
     what = describe_secret(found.place)
     if what is None and found.linked:
@@ -163,16 +165,20 @@ def _find_secret_behind_link(real: str, roots: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=1_024)
 def _list_secret_links(folder: str, changed_ns: int) -> tuple[tuple[str, str], ...]:
-    """The links in a folder that are named like secrets, each with what it would keep, as of that time of change."""
+    """Return the symlinks in a directory that are named like secrets, each with the secret it would keep.
+
+    The result is valid for that change time of the directory.
+    """
     with os.scandir(folder) as entries:
         names = [entry.path for entry in entries if is_notable(entry.name) and entry.is_symlink()]
     return tuple((path, what) for path in names if (what := describe_secret(path)) is not None)
 
 
 def find_secret_below(folder: str, home: PurePath) -> str | None:
-    """Return a file or folder below this one that is there, can be read and is known to keep secrets; None where there is none by those names.
+    """Return an existing, readable file or directory below this one that is known to keep secrets, or None.
 
-    The folder itself, what stands on the way to known places below it, and the home in it are looked through, by names alone.
+    Only names are checked: in the directory itself, in the directories on the way to known places below it, and in the
+    home directory if that is below it.
     """
     found = _find_secret_from(folder, MOST_NAMES)
     if found is None and f"{home}/".startswith(f"{folder.rstrip('/')}/") and str(home) != folder:
@@ -239,10 +245,10 @@ def _leads_to_secret(link: os.DirEntry[str]) -> bool:
 
 
 def find_obeying_program(found: path_resolution.ResolvedPath, judging: EvaluationContext) -> str | None:
-    """Return the program that runs or obeys a place without being asked. In the workspace, the names above it do not count.
+    """Return the program that runs or obeys a path without being asked; in the workspace, names above it do not count.
 
-    What is in a repository, by whatever name, is obeyed by git, and so is what would make a folder into one, what its settings name and what
-    its hooks are links to.
+    Git obeys everything in a repository, by any name, what would make a directory into one, what its settings name, and
+    the targets of its symlinked hooks.
     """
     roots = (*judging.workspace, *judging.writable)
     named = _find_autorun(found.path, roots) or _find_autorun(found.named, roots)

@@ -1,4 +1,4 @@
-"""What is wrong with policy rules beyond their own words: measured against the tools that are here and against each other."""
+"""Problems of policy rules beyond their syntax, checked against the available tools and against each other."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class InstalledPlugins(Protocol):
 
 
 class LintContext(Protocol):
-    """What rules are measured against: a `Runtime`."""
+    """Context for checking rules: a `Runtime`."""
 
     @property
     def registry(self) -> KnownTools: ...
@@ -69,19 +69,19 @@ class RuleProblem:
     text: str
 
     def where(self, lines: RuleLocations) -> str:
-        """`FILE:LINE: policy.rules[2].tool`, as far as it is known."""
+        """Return the location of the problem, as far as known: `FILE:LINE: policy.rules[2].tool`."""
         at = lines.of(self.rule, self.key)
         return f"{at}: policy.rules[{self.rule.index or 0}].{self.key}" if at else f"policy.rules.{self.key}"
 
 
 class RuleLocations:
-    """Where keys of rules stand, each file read once."""
+    """Locations of the keys of rules, with each file read only once."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     def of(self, rule: RuleSettings | Rule, key: str = "") -> str:
-        """`FILE:LINE` of a rule or of a key in it; only FILE when it has changed or is no file."""
+        """Return `FILE:LINE` of a rule or of a key in it; only FILE if it has changed or is not a file."""
         source, index = (rule.origin.source, rule.origin.index) if isinstance(rule, Rule) else (rule.source, rule.index)
         if not source or index is None:
             return source
@@ -104,7 +104,7 @@ def check_rules(rules: Sequence[RuleSettings], around: LintContext) -> None:
 
 
 def find_problems(rules: Sequence[RuleSettings], around: LintContext) -> Iterator[RuleProblem]:
-    """What keeps rules from matching anything, by the tools that are here and may come."""
+    """Yield problems that prevent rules from matching anything, given the tools that exist and may appear."""
     for settings in rules:
         rule = build_rule(settings)
         if rule.server is not None:
@@ -120,7 +120,11 @@ def _is_named(rule: Rule, tool: Tool) -> bool:
 
 
 def _find_unknown_names(settings: RuleSettings, around: LintContext) -> Iterator[RuleProblem]:
-    """Names that no tool has. A plugin that is off or broken takes its tools with it, and toolsets bring theirs later."""
+    """Yield a problem for each name that no tool has.
+
+    The severity depends on how certain that is: a disabled or broken plugin lacks its tools, and toolsets add theirs
+    later.
+    """
     import difflib
 
     known = around.registry.names()
@@ -142,7 +146,7 @@ def _find_unknown_names(settings: RuleSettings, around: LintContext) -> Iterator
 
 
 def _find_misfits(settings: RuleSettings, rule: Rule, named: Sequence[Tool]) -> Iterator[RuleProblem]:
-    """Matchers that fit none of the tools that the rule names."""
+    """Yield a problem for each matcher that fits none of the tools that the rule names."""
     fitting = [tool for tool in named if rule.of_tool(tool).yes]
     if not fitting:
         key = rule.of_tool(named[0]).key
@@ -200,14 +204,17 @@ CAPABILITY_MESSAGES: Mapping[str, str] = {
 
 
 def find_shadowed(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
-    """Rules that never answer, each with the one that always answers before it; the rules come the highest rank first."""
+    """Yield rules that never decide, each with the rule that always precedes it.
+
+    `rules` must be sorted by descending rank.
+    """
     for at, rule in enumerate(rules):
         if not rule.tightening and (above := next((r for r in rules[:at] if _is_always_before(r, rule)), None)):
             yield rule, above
 
 
 def _is_always_before(above: Rule, rule: Rule) -> bool:
-    """Whether one that ranks higher speaks of everything that the other does."""
+    """Return True if the higher-ranked rule matches everything that the other one does."""
     if above.tightening or (above.decision is Decision.ALLOW and rule.decision is not Decision.ALLOW):
         # An allow leaves open what it does not cover wholly.
         return False

@@ -1,7 +1,7 @@
-"""Policy rules: of which calls, and of which parts of a call, each one speaks.
+"""Policy rules: matching of calls, and of parts of a call.
 
-Nothing here is a regular expression: `*` stands for any letters of a word (or of one name in a path), `**` for any number of words (or of
-folders). A confirm or deny speaks of a part when anything in it fits; an allow only when everything in it does.
+No regular expressions are used: `*` matches any characters of a word (or of one name in a path), `**` any number of
+words (or of folders). A confirm or deny matches a part if anything in it fits; an allow only if everything in it does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CATASTROPHIC = "catastrophic"
 
 @dataclass(frozen=True, slots=True)
 class RuleOrigin:
-    """Where a rule stands: the `index`-th, from 0, of a file's `[[policy.rules]]`, or a plugin's."""
+    """Origin of a rule: the `index`-th, from 0, of a file's `[[policy.rules]]`, or a plugin's."""
 
     source: str = ""
     index: int | None = None
@@ -48,7 +48,7 @@ class RuleOrigin:
 
 @dataclass(frozen=True, slots=True)
 class RuleFit:
-    """Whether a rule speaks of something. `key`: the first of its matchers that says no, or, when it is doubtful, that cannot tell."""
+    """Result of matching a rule. `key`: the first of its matchers that fails or, if doubtful, cannot decide."""
 
     yes: bool
     key: str = ""
@@ -60,9 +60,10 @@ FULL_FIT = RuleFit(True)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; the fields are those of `settings.RuleSettings`, which says what they mean.
+    """Policy rule; the fields are those of `rule_settings.RuleSettings`, which documents them.
 
-    `tightening`: it comes from a folder that nobody trusts, and counts only where it is stricter than what holds without it.
+    `tightening`: it is from an untrusted folder or plugin, and counts only if it is stricter than the decision without
+    it.
     """
 
     tools: tuple[str, ...]
@@ -97,7 +98,7 @@ class Rule:
 
     @property
     def whole(self) -> bool:
-        """Whether it speaks of every call of its tools, whatever the arguments."""
+        """True if the rule matches every call of its tools, regardless of arguments."""
         return not (self.command or self.argv or self.options or self.paths or self.access or self.hosts)
 
     @property
@@ -106,11 +107,11 @@ class Rule:
         return (RULE_TIERS.index(self.tier), self.priority, STRICTNESS[self.decision])
 
     def of_tool(self, tool: Tool) -> RuleFit:
-        """Whether it speaks of any call of a tool."""
+        """Match the rule against a tool: yes if it applies to any call of the tool."""
         return next((RuleFit(False, key) for key, fits in TOOL_MATCHERS.items() if not fits(self, tool)), FULL_FIT)
 
     def of_session(self, judging: EvaluationContext) -> RuleFit:
-        """Whether it speaks of calls in this mode, with or without a person to ask."""
+        """Match the rule against the session's mode, and against the presence of a user to ask."""
         if self.modes and judging.mode not in self.modes:
             return RuleFit(False, "modes")
         if self.interactive is not None and self.interactive != judging.interactive:
@@ -118,13 +119,13 @@ class Rule:
         return FULL_FIT
 
     def of_part(self, part: SubCommand, tool: Tool, judging: EvaluationContext, places: RulePaths) -> RuleFit:
-        """Whether it speaks of a part of a call; of an allow, whether it covers all that the part does."""
+        """Match the rule against a part of a call; an allow must cover everything the part does."""
         if self.decision is Decision.ALLOW:
             return self.covers(part, judging, places)
         return self._concerns(part, tool, judging, places)
 
     def covers(self, part: SubCommand, judging: EvaluationContext, places: RulePaths) -> RuleFit:
-        """Whether it speaks of all that a part of a call does, as an allow must and as it must to lift a floor."""
+        """Match the rule against everything a part of a call does, as required for an allow and to lift a floor."""
         if part.argv == OPAQUE_COMMAND:
             return RuleFit(False, "command")
         if self.command or self.argv or self.options:
@@ -136,7 +137,10 @@ class Rule:
         return FULL_FIT
 
     def _misfit(self, words: Sequence[str], *, loosely: bool) -> str:
-        """The first of `command`, `argv` and `options` that the words do not fit; loosely: other ways to write the same fit, too."""
+        """Return the first of `command`, `argv` and `options` that the words do not fit, or an empty string.
+
+        `loosely`: accept other ways to write the same, too.
+        """
         if self.command and not (
             _is_command_match(self, words, loosely) or (loosely and _has_options_before(self, words))
         ):
@@ -146,7 +150,11 @@ class Rule:
         return "options" if self.options and not _has_option_match(self, words, loosely) else ""
 
     def _covers_touches(self, touches: Sequence[Access], judging: EvaluationContext, places: RulePaths) -> RuleFit:
-        """Every file in `paths`, every host in `hosts`; and nothing else, unless the command itself is named."""
+        """Match everything that is accessed.
+
+        Every file must fit `paths` and `access`, every host `hosts`; other accesses are covered only if the rule names
+        the command.
+        """
         files = [touch for touch in touches if touch.kind in FILE_ACCESS]
         hosts = [touch for touch in touches if touch.kind == "network"]
         named = bool(self.command or self.argv)
@@ -193,7 +201,7 @@ class Rule:
 
 
 def is_command_tool(tool: Tool) -> bool:
-    """Whether a tool runs commands, which rules may speak of word by word."""
+    """Return True if a tool runs commands, which rules may match word by word."""
     return any(isinstance(effect, Run) for effect in tool.effects)
 
 
@@ -246,7 +254,10 @@ def _is_command_match(rule: Rule, words: Sequence[str], loosely: bool) -> bool:
 
 
 def _has_options_before(rule: Rule, words: Sequence[str]) -> bool:
-    """Whether options stand between the program and the other words, as in `git -C x push`. Which of them take a value is not known here."""
+    """Return True if options precede the other words of the rule's command, as in `git -C x push`.
+
+    Whether an option takes a value is unknown here; both readings count.
+    """
     rest = rule.command[1:]
     if not rest or not words or not _is_program_match(rule.command[0], words[0], loosely=True):
         return False
@@ -298,7 +309,7 @@ def _is_option_match(option: str, word: str, loosely: bool) -> bool:
 
 
 def _is_host_match(pattern: str, what: str) -> bool:
-    """Whether `host` or `host:port` fits; `*.` in front of a name stands for one label or more, `*` for any host."""
+    """Return True if `host` or `host:port` fits; a leading `*.` matches one or more labels, `*` any host."""
     (name, port), (host, at) = _split_host_port(pattern), _split_host_port(what)
     if port and port != at:
         return False
@@ -308,7 +319,7 @@ def _is_host_match(pattern: str, what: str) -> bool:
 
 
 def _split_host_port(text: str) -> tuple[str, str]:
-    """The name as a resolver gets it, without a last dot; and the port, empty when there is none."""
+    """Return the name as a resolver receives it, without a trailing dot, and the port, empty if there is none."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         return host.lower(), rest.removeprefix(":")
@@ -317,7 +328,7 @@ def _split_host_port(text: str) -> tuple[str, str]:
 
 
 def is_wildcard_match(pattern: str, text: str) -> bool:
-    """Whether the text is the pattern, in which each `*` stands for any letters, or none."""
+    """Return True if the text fits the pattern, in which each `*` matches any number of characters."""
     head, *rest = pattern.split("*")
     if not rest:
         return text == pattern
@@ -333,7 +344,7 @@ def is_wildcard_match(pattern: str, text: str) -> bool:
 
 
 def is_words_match(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words are the pattern, in which `**` stands for any number of them and `*` in a word for any letters."""
+    """Return True if the words fit the pattern; `**` matches any number of words, `*` in a word any characters."""
     at = here = 0
     back: tuple[int, int] | None = None
     while here < len(words):
@@ -364,12 +375,12 @@ class RulePaths:
     )
 
     def below(self, path: str, patterns: Sequence[str], judging: EvaluationContext) -> bool:
-        """Whether a real path fits one of the patterns; every path, when there is none."""
+        """Return True if a real path fits one of the patterns, or there are no patterns."""
         names = _split_names(path, judging.platform)
         return not patterns or any(is_words_match(each, names) for p in patterns for each in self._real(p, judging))
 
     def meets(self, touch: Access, patterns: Sequence[str], judging: EvaluationContext) -> bool:
-        """The same, and whether what is deleted is a folder above what a pattern means."""
+        """Return True if `below` is True for the path, or a folder to be deleted contains what a pattern refers to."""
         if self.below(touch.what, patterns, judging):
             return True
         names = _split_names(touch.what, judging.platform)
@@ -385,13 +396,13 @@ class RulePaths:
 
 
 def is_path_below(path: str, folder: str, platform: str) -> bool:
-    """Whether a real path is this one, or in this folder; both word for word."""
+    """Return True if a real path equals the folder or is inside it; both are compared literally."""
     names = _split_names(folder, platform)
     return _split_names(path, platform)[: len(names)] == names
 
 
 def _resolve_pattern(pattern: str, judging: EvaluationContext) -> Iterable[PathNames]:
-    """The pattern for each root it may start at, as written and as it is when links are followed."""
+    """Yield the pattern for each root it may start at, both as written and with symlinks resolved."""
     for root in judging.workspace:
         written = _split_names(pattern, judging.platform, fold=False)
         fixed = _fixed_names(written)
@@ -405,7 +416,7 @@ def _resolve_pattern(pattern: str, judging: EvaluationContext) -> Iterable[PathN
 
 
 def _fixed_names(names: PathNames) -> PathNames:
-    """The names in front of the first one with a `*`."""
+    """Return the names before the first one that contains a `*`."""
     return names[: next((at for at, name in enumerate(names) if "*" in name), len(names))]
 
 
@@ -423,7 +434,7 @@ def _fold_names(names: PathNames, platform: str) -> PathNames:
 
 
 def build_rule(settings: RuleSettings) -> Rule:
-    """A rule as it stands in a configuration."""
+    """Return the rule that a configuration entry defines."""
     return Rule(
         settings.tool,
         settings.decision,
@@ -461,7 +472,7 @@ class RuleSet:
         self._of: WeakKeyDictionary[Tool, tuple[Rule, ...]] = WeakKeyDictionary()
 
     def of(self, tool: Tool) -> tuple[Rule, ...]:
-        """Those that may speak of calls of a tool."""
+        """Return the rules that may match calls of a tool."""
         if not self.ranked:
             return ()
         known = self._of.get(tool)

@@ -1,4 +1,4 @@
-"""Where the calls of one session are judged: in what circumstances, by whom, and after which rules and grants."""
+"""Judgment of one session's calls: the context, the evaluators, and the rules and grants that apply."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SessionPolicy:
         self.judge_anew()
 
     def judge_anew(self) -> None:
-        """The calls that follow are judged in other circumstances."""
+        """Update the context for the calls that follow."""
         self.judging = self._circumstances()
         self._confinable: EvaluationContext | None = None
         self._shared: tuple[EvaluationContext, EvaluationContext] | None = None
@@ -151,7 +151,10 @@ class SessionPolicy:
         return replace(judging, granted_hosts=tuple(dict.fromkeys(host for each in granted for host in each.hosts)))
 
     async def judge(self, invocation: Invocation, *, seen: PathCache | None = None) -> Verdict:
-        """The verdict on a bound call. Judgements that belong to one call look at no place twice when they pass the same dictionary as `seen`."""
+        """Return the verdict on a bound call.
+
+        Repeated judgments of one call inspect each path only once if they pass the same dictionary as `seen`.
+        """
         seats = self._seats_of(invocation.tool)
         judging = await self._circumstances_of(invocation, seats)
         if seen is not None:
@@ -203,20 +206,23 @@ class SessionPolicy:
             await self._session.open_temporary()
 
     def _together(self, judging: EvaluationContext, seen: PathCache) -> EvaluationContext:
-        """The circumstances with what was looked at, made anew where either is another one than for the judgement before."""
+        """Return the context with the cache of inspected paths; reused for the same context and cache."""
         if self._shared is None or self._shared[0] is not judging or self._shared[1].seen is not seen:
             self._shared = judging, replace(judging, seen=seen)
         return self._shared[1]
 
     async def _with_sandbox(self) -> EvaluationContext:
-        """The circumstances of a call that may run in the sandbox, where there is one."""
+        """Return the context of a call that may run in the sandbox, with the sandbox's offer if there is one."""
         if self._confinable is None:
             offer = await self._runtime.offer(self.judging, self._session.settings)
             self._confinable = replace(self.judging, sandbox=offer)
         return self._confinable
 
     async def _focus(self, invocation: Invocation) -> KeyboardTarget | None:
-        """The terminal or command that the call's keys would go to. Who types looks again, so that what cannot be told here is not typed there."""
+        """Return the terminal or command that the call's keys would go to, or None if there is none or it is unknown.
+
+        The code that types checks again, which keeps it from typing into a target that was unknown here.
+        """
         try:
             focusing = await self._session.service("focus" if invocation.tool.inputs else "shell")
             return await focusing.focus(invocation) if isinstance(focusing, FocusService) else None
@@ -241,7 +247,7 @@ class SessionPolicy:
             self.policy.grants = (*self.policy.grants, grant)
 
     def approved(self, verdict: Verdict, grant: GrantOption | None, *, always: bool = False) -> None:
-        """Remember what a person's yes is good for beyond this one call: in this session, or `always`."""
+        """Remember the user's approval for its scope beyond this one call: in this session, or `always`."""
         if verdict.remember is not None:
             self._remembered |= {verdict.remember}
         if grant is not None:
@@ -249,7 +255,7 @@ class SessionPolicy:
         self.judge_anew()
 
     def close(self) -> None:
-        """The session is over: write down how often it has used what was granted for always."""
+        """Record at the end of the session how often it has used permanent grants."""
         lasting = {grant.id for grant in self.policy.lasting}
         if used := {id: uses for id, uses in self._uses.items() if id in lasting}:
             self._runtime.book.used(used)

@@ -1,1 +1,1 @@
-"""Where commands run that may not run on the host."""
+"""Sandboxes for commands that may not run directly on the host."""

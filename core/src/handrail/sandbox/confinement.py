@@ -1,4 +1,4 @@
-"""What a session's sandboxed commands may reach, and what is looked after when they are over."""
+"""Bounds of a session's sandboxed commands, and the cleanup of what those commands leave behind."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ HARDWARE_PATHS = ("/sys/block", "/sys/bus", "/sys/class", "/sys/devices")
 
 @lru_cache(maxsize=64)
 def find_unfit_workspace(roots: tuple[Path, ...], *, home: Path) -> str | None:
-    """Why a workspace of these roots cannot be opened to a sandbox; None when it can. By their names alone."""
+    """Return why these workspace roots cannot be opened to a sandbox, or None if they can.
+
+    Only the path names are checked.
+    """
     for root in roots:
         if root == home or home.is_relative_to(root):
             return f"the workspace {str(root)!r} is or holds the whole home folder; work in a folder of its own"
@@ -113,7 +116,7 @@ class Confinement:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The only hosts that can be connected to, where there is no other network."""
+        """The only hosts that commands can connect to if the network is otherwise closed; empty if it is open."""
         return () if self.bounds.network else self.bounds.hosts
 
     @property
@@ -131,9 +134,10 @@ class Confinement:
         return self.before.unsurveyed
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Confined:
-        """The command that runs `argv` confined. Of the environment it gets what it needs and what the session has set.
+        """Return the command that runs `argv` confined.
 
-        Raises `NoSandbox` when that cannot be done; then nothing may be run.
+        Its environment contains the variables that commands need and those that the session has set. Raises `NoSandbox`
+        if the command cannot be confined; nothing may be run then.
         """
         given = self.environment(environment)
 
@@ -157,7 +161,11 @@ class Confinement:
         await self.confines.wait_to_begin(self)
 
     def _located(self, confined: Confined) -> Confined:
-        """The same by the absolute path of its program: a bare name would mean a file of the current folder, or one that agents put on PATH."""
+        """Return the command with the absolute path of its program.
+
+        A bare name would refer to a file in the current directory, or to a program that agents put on PATH. Raises
+        `NoSandbox` if the program is not found.
+        """
         name, *words = confined.argv
         if os.path.isabs(name):
             return confined
@@ -180,7 +188,10 @@ class Confinement:
         return self.confines.prepared(self) if self.view is View.READ and not self.hosts else None
 
     def reading(self, *folders: Path) -> Confinement:
-        """The same with these folders to read, at their own places; none that commands can exchange for a link."""
+        """Return a copy that can also read these directories, at their own paths.
+
+        Directories that commands could replace with a symlink are left out.
+        """
         added = [folder for folder in folders if not is_private_place(folder)]
         return replace(self, bounds=replace(self.bounds, readable=(*self.bounds.readable, *added)))
 
@@ -224,10 +235,11 @@ class Confinement:
         return replace(self, bounds=replace(self.bounds, kept=(*kept, *self.bounds.kept)), repositories=tuple(kept))
 
     def changing_repository(self, gits: Sequence[str]) -> Confinement:
-        """Return the same where the command may change the one repository that these `.git` belong to, but for what git obeys in it.
+        """Return a copy whose command may change the one repository of these `.git` paths, except what git obeys in it.
 
-        Programs that one repository names can change another: of several it may change none. Nor may it where settings have git run what it could
-        bring along itself: `unsettled` is the key of such a setting then.
+        Programs named by one repository can change another, so with several repositories none may be changed. None may
+        be changed either if settings make git run something that it could put in place itself; `unsettled` is then the
+        key of such a setting.
         """
         changed = repositories.find_single_repository(gits)
         used = {Path(git).parent for git in gits}
@@ -242,7 +254,7 @@ class Confinement:
         return replace(self, bounds=replace(self.bounds, kept=(*rest, *own)), repositories=rest) if freed else self
 
     def denied(self, output: str, exit_code: int) -> Denial | None:
-        """What the sandbox seems to have refused of a command that ended so; None when nothing points to it."""
+        """Return what the sandbox seems to have blocked, judging by a command's output and exit code, or None."""
         if exit_code != 0 and (found := describe_refused_hosts(self.traffic, output)) is not None:
             return found
         return self.sandbox.denied(output, exit_code, self.bounds)
@@ -297,7 +309,7 @@ class SessionConfinement:
 
     @property
     def running(self) -> bool:
-        """Whether a sandboxed command runs, or has left what is not looked through yet."""
+        """True while a sandboxed command runs or has left changes that were not searched yet."""
         return self._commands.is_busy
 
     def set_up(self, sandbox: Sandbox, confine: Callable[[], Confined]) -> Confined:
@@ -315,11 +327,11 @@ class SessionConfinement:
             await anyio.sleep(WAIT_S)
 
     def following(self, given: Confinement, confined: Confined) -> Confined:
-        """Return the command so that its start and its end are known here, too."""
+        """Return the command wrapped to record its start and end here too."""
         return self._commands.following(given, confined)
 
     def hold_own(self, run: HostRun) -> None:
-        """Hold the session's commands while a person is asked about a call on the host."""
+        """Hold the session's commands while the user is prompted about a call on the host."""
         self._commands.hold_own(run)
 
     def announce(self, run: HostRun) -> bool:
@@ -327,9 +339,10 @@ class SessionConfinement:
         return self._commands.announce(run)
 
     def prepare_host_run(self, run: HostRun) -> None:
-        """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too.
+        """Hold sandboxed commands and quarantine what they and earlier commands have left.
 
-        For a sandboxed call nothing is put aside: it obeys what it is shown.
+        Commands that start meanwhile are held too. Nothing is quarantined for a sandboxed call: it can obey only what
+        its sandbox shows it.
         """
         given, elsewhere = self._commands.hold(run), run.elsewhere
         if run.confined is not None:
@@ -346,7 +359,10 @@ class SessionConfinement:
         run.left = (*self.left, *run.left, *self._commands.doubted)
 
     def _searched(self, elsewhere: Sequence[SharedRun], *, most_s: float = MAX_SEARCH_S) -> QuarantineSearch:
-        """Search the workspace for what commands have left, also those of other sessions that nobody has searched."""
+        """Search the workspace for files left by commands.
+
+        This includes those of other sessions that have not been searched yet.
+        """
         began_ns = time.time_ns()
         if elsewhere:
             self._survey.look(self._workspace)
@@ -367,7 +383,11 @@ class SessionConfinement:
         return search
 
     def end_host_run(self, run: HostRun) -> None:
-        """A command on the host is over: end what it has detached from a file that it is kept from."""
+        """End a command's run on the host.
+
+        Sandboxed commands whose protected files were replaced meanwhile are ended: their sandbox no longer protects the
+        new files.
+        """
         if run.obeyed is not None and self._commands.have_changed_nothing(run):
             now = self._survey.look(self._workspace).autorun
             self._settle(place for place, identity in now.items() if run.obeyed.get(place) != identity)
@@ -396,7 +416,10 @@ class SessionConfinement:
             return not is_present_or_unknown(place)
 
     def _settle(self, places: Iterable[Path]) -> None:
-        """Record places as they are now; until they change they are not put aside. Repositories are not taken for a call's."""
+        """Record the state of paths; until it changes they are not quarantined.
+
+        Repository directories are skipped: they are not attributed to a call.
+        """
         states = {place: state for place in places if not _is_repository_folder(place) and (state := state_of(place))}
         wait_for_tick(list(states.values()))
         self._settled |= states
@@ -481,7 +504,7 @@ class SessionConfinement:
         return self._scratch.stand_in(text)
 
     def open_temporary(self) -> None:
-        """Make the private folder, so that file tools can write there before the first command."""
+        """Create the private directory for file tools to write to before the first command."""
         self._scratch = self._scratch or ScratchFolder()
 
     def prepared(self, given: Confinement) -> PreparedSandbox | None:
@@ -544,7 +567,7 @@ class SessionConfinement:
 
     @property
     def left(self) -> list[str]:
-        """The files that could not be put aside and are still there."""
+        """Files that could not be quarantined and still exist."""
         self._left = {place: None for place in self._left if is_present_or_unknown(place)}
         return [str(place) for place in self._left]
 
@@ -563,7 +586,7 @@ class SessionConfinement:
         return aside
 
     def finish(self) -> None:
-        """The session is over: put aside what its commands have left, as far as that can be found soon."""
+        """End the session: quarantine what its commands have left, as far as it can be found quickly."""
         if self._commands.unsearched:
             for each in self._commands.confinements:
                 self.put_aside(each)
@@ -655,7 +678,10 @@ class SessionConfinement:
         )
 
     def _repositories_elsewhere(self, found: SurveyResult, settings: SandboxSettings) -> Sequence[Path]:
-        """Return the repositories outside the workspace that worktrees and submodules in it belong to; none in a folder that commands write to."""
+        """Return the repositories outside the workspace that its worktrees and submodules use.
+
+        Repositories in directories that commands can write to are left out.
+        """
         gits = [place for place in found.autorun if place.name == ".git" and not _is_repository_folder(place)]
         folders = {folder for place in gits for folder in repositories.resolve_gitdir_file(place)}
         written = (*self._workspace, *self._folders(settings.writable))
@@ -735,7 +761,7 @@ def _build_limits(settings: SandboxSettings) -> Limits:
 
 
 def _is_repository_folder(place: Path) -> bool:
-    """Whether a place that git obeys is a repository's own folder."""
+    """Return True if a path that git obeys is a repository's own directory."""
     if place.is_symlink() or not place.is_dir():
         return False
     return place.name == ".git" or sensitive_paths.is_repository(
@@ -749,17 +775,17 @@ def _find_stopped_rebases(repos: Iterable[Path]) -> dict[Path, frozenset[str] | 
 
 
 def _is_inside_roots(place: Path, roots: Sequence[Path]) -> bool:
-    """Whether a place is below a root, and neither one itself nor around one."""
+    """Return True if a path is strictly below a root and does not contain another root."""
     return _is_below_roots(place, roots) and not any(root.is_relative_to(place) for root in roots)
 
 
 def _collect_parent_folders(places: Iterable[Path], roots: Sequence[Path]) -> set[Path]:
-    """The folders that these places are in, below the roots."""
+    """Return the directories below the roots that contain these paths."""
     return {folder for place in places for folder in place.parents if _is_inside_roots(folder, roots)}
 
 
 def _find_top_credentials(folders: Sequence[Path]) -> list[Path]:
-    """Return credentials that lie at the top of folders, by their whole paths."""
+    """Return the credentials at the top level of these directories, as absolute real paths."""
     from handrail.fs import path_resolution
 
     found: list[Path] = []

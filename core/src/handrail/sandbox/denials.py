@@ -1,4 +1,4 @@
-"""What a sandbox seems to have refused, told from the words of a command that failed in it."""
+"""Detection of what a sandbox seems to have blocked, from the output of a command that failed in it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc",
 
 
 def detect_denial(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
-    """The refusal that the output of a failed command points to; None for a success, and for what looks like an ordinary failure."""
+    """Return the refusal that a failed command's output suggests.
+
+    None for a command that succeeded or seems to have failed for ordinary reasons.
+    """
     if exit_code == 0:
         return None
     text = output[-TAIL_CHARS:]
@@ -95,7 +98,10 @@ def detect_denial(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
 
 
 def describe_refused_hosts(traffic: RefusedTraffic, output: str) -> Denial | None:
-    """The refusal of connections to hosts that were not allowed; None where there were none, or what the server said explains the failure."""
+    """Return the refusal of connections to hosts that were not allowed.
+
+    None if there were none, or if the server's reply explains the failure.
+    """
     if not traffic.places or (not traffic.askable and AUTH_FAILURE.search(output[-TAIL_CHARS:])):
         return None
     texts = "; ".join(
@@ -119,7 +125,10 @@ def _detect_network_denial(text: str, bounds: Bounds) -> Denial | None:
 
 
 def _iter_named_hosts(text: str) -> Iterator[str]:
-    """The public hosts that a command without the network names in its errors. Its text is nobody's word: a person is shown the names."""
+    """Yield the public hosts that a command without network access names in its errors.
+
+    The output is untrusted, so the names are shown to the user.
+    """
     names = dict.fromkeys(found["host"].lower() for found in FAILED_HOST.finditer(text))
     views = (urls.evaluate_host(name) for name in list(names)[:MAX_HOSTS])
     yield from (view.host for view in views if view.host and view.floor is None)
@@ -192,7 +201,7 @@ def _detect_outside_denial(text: str, bounds: Bounds) -> Denial | None:
 
 
 def _is_in_private_folder(path: str, bounds: Bounds) -> bool:
-    """Whether it is in the private folder that is /tmp inside, or is that."""
+    """Return True if a path exists in the private directory that is /tmp inside, or is that directory."""
     shared = next((folder for folder in SHARED_TEMPORARY if f"{path}/".startswith(f"{folder}/")), None)
     return shared is not None and os.path.lexists(f"{bounds.temporary}{path[len(shared) :]}")
 
@@ -213,7 +222,7 @@ def _detect_limit_denial(text: str, exit_code: int) -> Denial | None:
 
 
 def _iter_matching_lines(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    """The lines that hold the pattern, short enough to be shown, last first."""
+    """Yield the lines that match the pattern, last first, cut to a length that can be shown (200 characters)."""
     for line in reversed(text.splitlines()):
         if pattern.search(line):
             yield line.strip()[:200]

@@ -52,7 +52,7 @@ class RefusedTraffic:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Places that no connection is made to, whatever is there."""
+        """Places to which connections are refused, whether or not anything listens there."""
         return tuple(place for place, refused in self.refused.items() if refused.why != "unreachable")
 
     @property
@@ -62,7 +62,7 @@ class RefusedTraffic:
 
     @property
     def askable(self) -> tuple[str, ...]:
-        """Places that a person may be asked about: those that were refused for nothing but not being in the list."""
+        """Places that the user may be prompted about: those refused only because they are not on the list."""
         return tuple(place for place, refused in self.refused.items() if refused.why == "not_allowed")
 
 

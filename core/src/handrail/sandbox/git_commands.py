@@ -77,7 +77,7 @@ PASSING_FOLDERS = tuple(Path(folder) for folder in ("/proc", "/dev", "/tmp", "/v
 
 
 def run_command(key: str, value: str) -> str | None:
-    """Return the command that git may run by a setting; None for one that holds none or that is always overridden."""
+    """Return the command that a setting can make git run, or None if it holds none or is always overridden."""
     if INERT_SETTINGS.fullmatch(key) or ELSEWHERE.fullmatch(key):
         return None
     if key.startswith("submodule."):

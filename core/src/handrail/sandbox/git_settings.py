@@ -1,4 +1,4 @@
-"""The person's git settings as sandboxed commands see them: without what keeps credentials or leads to them."""
+"""The user's git settings as sandboxed commands see them, without those that hold credentials or point to them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _GitSetting:
 
 
 def read_git_settings(home: Path) -> str:
-    """Return the settings in a home without what keeps credentials or leads to them."""
+    """Return the git settings of a home directory without those that hold credentials or point to them."""
     files = (home / ".config/git/config", home / ".gitconfig")
     return "".join(f"{line}\n" for file in files for line in _iter_shown_lines(_read_settings_file(file)))
 
@@ -91,7 +91,7 @@ def _iter_shown_lines(text: str) -> Iterator[str]:
 
 
 def _parse_setting(section: str, line: str, following: Iterator[str]) -> _GitSetting | None:
-    """Read a setting with the lines on which it goes on; None for an empty line and a comment."""
+    """Read a setting with its continuation lines; return None for an empty line or a comment."""
     read = UNCOMMENTED_PART.match(line)
     if read and line[read.end() :].startswith(("#", ";")):
         line = read[0].rstrip()

@@ -39,7 +39,10 @@ class Sandbox(ABC):
 
     @classmethod
     def missing(cls) -> str | None:
-        """What it lacks here, with the cure; None when nothing. Quick: names and settings are looked at, nothing is started."""
+        """Return what the sandbox lacks here, with the remedy, or None if nothing.
+
+        Quick: checks names and settings, and starts nothing.
+        """
         return None
 
     async def check(self) -> None:
@@ -47,12 +50,16 @@ class Sandbox(ABC):
 
     @abstractmethod
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
-        """The command that runs `argv` in `cwd` within the bounds. Raises `NoSandbox` when they cannot be kept."""
+        """Return the command that runs `argv` in `cwd` within the bounds.
+
+        Raises `NoSandbox` if they cannot be enforced.
+        """
 
     def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
-        """Start to set up a sandbox for many commands within the bounds; None where this sandbox cannot, or lacks what that takes.
+        """Start to set up a sandbox for many commands within the bounds.
 
-        Returns at once: it becomes `ready` later. Its process ends with this thread, so call it in one that lives as long as it should.
+        Returns None if this sandbox does not support it, or lacks what it requires. Returns at once: the sandbox
+        becomes `ready` later. Its process ends with the calling thread, so call it in one that lives as long as needed.
         """
         return None
 
@@ -61,7 +68,7 @@ class Sandbox(ABC):
         return True
 
     def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
-        """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""
+        """Return what the sandbox seems to have blocked, judging by a failed command's output, or None."""
         from handrail.sandbox.denials import detect_denial
 
         return detect_denial(output, exit_code, bounds)

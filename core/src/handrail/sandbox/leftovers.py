@@ -146,7 +146,7 @@ def _restore_mode(folder: int, mode: int) -> None:
 
 
 def _iter_aside_names(name: str, folder: int) -> Iterator[str]:
-    """Names to try: the plain one, then some that nobody can have taken before."""
+    """Yield names to try: the plain one, then some with an unguessable part, which no one can have taken in advance."""
     room = _max_name_bytes(folder)
     yield _truncate_name(name, room - len(ASIDE_SUFFIX)) + ASIDE_SUFFIX
     for _ in range(MAX_TRIES):
@@ -162,7 +162,7 @@ def _max_name_bytes(folder: int) -> int:
 
 
 def _truncate_name(name: str, size: int) -> str:
-    """Return the whole characters of a name that go into so many bytes."""
+    """Return as many complete characters of a name as fit into `size` bytes."""
     whole = os.fsencode(name)
     return name if len(whole) <= size else whole[:size].decode("utf-8", "ignore")
 

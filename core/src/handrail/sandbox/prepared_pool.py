@@ -15,7 +15,10 @@ FileIdentity = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class _PreparedEntry:
-    """A prepared sandbox and what it shows. A mount shows what a path led to when it was made, so `identities` belong to it."""
+    """Prepared sandbox and what it shows.
+
+    A mount shows what its path resolved to when it was made, so the entry keeps the `identities` from that time.
+    """
 
     sandbox: PreparedSandbox
     bounds: Bounds
@@ -30,9 +33,9 @@ class PreparedPool:
         self._asked = False
 
     def take(self, bounds: Bounds, prepare: Callable[[], PreparedSandbox | None]) -> PreparedSandbox | None:
-        """Return a ready sandbox with these bounds; None where there is none yet, and then `prepare` may be called to make one.
+        """Return a ready sandbox with these bounds, or None if it does not exist yet.
 
-        Sandboxes that show anything else are ended.
+        In the latter case `prepare` may be called to make one. Sandboxes that show anything else are ended.
         """
         if not self._asked:
             self._asked = True

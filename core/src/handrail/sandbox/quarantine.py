@@ -1,7 +1,7 @@
-"""Before a program runs on the host: hold what still runs in the sandbox, and put aside what sandboxed commands have left for it to obey.
+"""Preparation for programs on the host: hold sandboxed processes and quarantine files that programs would obey.
 
-Sandboxed commands are looked through when they end. What still runs then, and what lies where the survey does not look (packages, deep folders),
-is looked for here.
+Changes by sandboxed commands are searched when the commands end. This module handles commands that still run, and files
+where the survey does not look (packages, deep directories).
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ FORK_PATTERN = re.compile(r"fork|clone")
 
 @dataclass(slots=True)
 class QuarantineSearch:
-    """A search for places that programs obey and that have changed since a time. `whole` is false if a bound was reached.
+    """Search for paths that programs obey and that have changed since a given time.
 
-    What the survey covers is looked at from `covered_since_ns` on, without what was `known` then; not at all where that is 0.
+    `whole` is False if a limit was reached. What the survey covers is checked from `covered_since_ns` on, except for
+    paths that were `known` then; it is not checked at all if that is 0.
     """
 
     survey: WorkspaceSurvey
@@ -238,10 +239,11 @@ class ProcessHold:
 
 
 def _are_still(pids: Sequence[int]) -> bool:
-    """Return True if none of these processes, and nothing that came from them, can run before something outside wakes it.
+    """Return True if none of these processes or their descendants can run until something outside wakes them.
 
-    Two looks find the same threads, all stopped, that were not switched to in between; and nothing was started on this machine meanwhile,
-    so that there are no others: one that starts its successor and ends is seen by no list.
+    Two passes must find the same threads, all stopped, with no context switches in between, and no process may have
+    been started on this machine meanwhile. Otherwise there could be others: a process that starts its successor and
+    exits appears in no list.
     """
     started = _read_last_started_id()
     found = _count_thread_switches(pids)
@@ -285,7 +287,10 @@ def _count_thread_switches(pids: Sequence[int]) -> Mapping[str, Sequence[str]] |
 
 
 def _is_waiting_for_child(pid: int, thread: str) -> bool:
-    """Return True if a thread has lent its memory to a child that is stopped (`vfork`): until that goes on, nothing wakes the thread."""
+    """Return True if a thread has lent its memory to a stopped child (`vfork`).
+
+    Nothing wakes the thread until the child continues.
+    """
     folder = f"/proc/{pid}/task/{thread}"
     try:
         # Empty or 0 where it may not be read.
@@ -323,9 +328,10 @@ def _send_signal(pid: int, sign: signal.Signals) -> None:
 
 @dataclass(slots=True, eq=False)
 class HostRun:
-    """A call during which no other sandboxed command runs: one on the host, or a sandboxed one that changes a repository.
+    """Call during which no other sandboxed command runs: on the host, or in a sandbox that may change a repository.
 
-    It records what was done for it: places put aside, whether all was searched, and what is held until it ends.
+    It records what was done for the call: the paths quarantined, whether everything was searched, and what is held
+    until the call ends.
     """
 
     # The traffic of a sandboxed call that changes a repository; None for a call on the host.

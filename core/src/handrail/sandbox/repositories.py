@@ -1,4 +1,7 @@
-"""What of a git repository a sandboxed command may change: its content, but nothing that git runs or obeys at the next `git status`."""
+"""Limits on how a sandboxed command may change a git repository.
+
+It may change the content, but nothing that git runs or obeys at the next `git status`.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,10 @@ KEY_LINE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
 
 
 def iter_obeyed_places(git: Path) -> Iterator[Path]:
-    """The places in a repository's `.git` folder, its submodules' and its worktrees' that no command may change; they are there."""
+    """Yield the existing paths in a `.git` directory that no command may change.
+
+    Those of its submodules and worktrees are included.
+    """
     for folder in _list_all_folders(git):
         for name in OBEYED_NAMES:
             if os.path.lexists(folder / name):
@@ -100,14 +106,18 @@ def iter_obeyed_places(git: Path) -> Iterator[Path]:
 
 
 def iter_obeyed_links(git: Path) -> Iterator[Path]:
-    """Those of them that are links: what they lead to can be kept, they themselves can only be watched."""
+    """Yield the obeyed paths that are symlinks.
+
+    Their targets can be kept as they are; the links themselves can only be watched.
+    """
     return (place for place in iter_obeyed_places(git) if place.is_symlink())
 
 
 def find_rebase_commands(git: Path) -> dict[Path, frozenset[str] | None]:
-    """The rebases that stopped in a repository and would run commands when they go on, each by its list of what is left to do.
+    """Return the stopped rebases that would run commands when continued, keyed by the path of their todo list.
 
-    None stands for the commands of a list that cannot be read, or that a link leads to. Lists without a command are left out.
+    The value is None if the list cannot be read or is reached through a symlinked directory; in the latter case the key
+    is that directory. Lists without commands are omitted.
     """
     found: dict[Path, frozenset[str] | None] = {}
     for folder in _list_all_folders(git):
@@ -122,17 +132,17 @@ def find_rebase_commands(git: Path) -> dict[Path, frozenset[str] | None]:
 
 
 def iter_missing_obeyed(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
-    """The places of the same kind in `.git`, and those that its settings name, that are not there and must not come to be."""
+    """Yield paths that git would obey in `.git` or by its settings, that do not exist and must not be created."""
     of_trees = (folder / "config.worktree" for folder in _list_folders(git / WORK_TREES))
     places = (*(git / name for name in OBEYED_NAMES), *of_trees, *iter_configured_places(git, settings))
     yield from (place for place in places if not os.path.lexists(place))
 
 
 def iter_configured_places(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
-    """The places that a repository's own settings name: hooks elsewhere, more settings, programs. They need not be there.
+    """Yield the paths that a repository's own settings name: other hooks, more settings, programs. They may not exist.
 
-    Each word of what may be a command is taken for the name of a file in the work tree. What hooks are links to belongs to them.
-    `settings` are further files of settings that hold for the repository (see `list_common_settings`).
+    Each word of a possible command is taken as the name of a file in the work tree. The targets of symlinked hooks are
+    included. `settings` are further settings files that apply to the repository (see `list_common_settings`).
     """
     yield from _iter_link_targets(git / "hooks")
     for tree, files in _iter_trees_with_settings(git, settings):
@@ -140,7 +150,7 @@ def iter_configured_places(git: Path, settings: Iterable[Path] = ()) -> Iterator
 
 
 def iter_paths_to_obeyed(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
-    """The same places as they are written, with the links that may be on the way to them, and the links among the hooks."""
+    """Yield the configured paths as written, including any symlinks on the way, and the symlinks among the hooks."""
     hooks = [folder / "hooks" for folder in _list_all_folders(git)]
     for named in _iter_all_named(git, settings):
         if named.is_kept:
@@ -152,7 +162,7 @@ def iter_paths_to_obeyed(git: Path, settings: Iterable[Path] = ()) -> Iterator[P
 
 
 def list_common_settings(home: Path, environment: Mapping[str, str]) -> Sequence[Path]:
-    """The files with settings for all repositories: the person's and the machine's."""
+    """Return the settings files that apply to all repositories: the user's and the machine's."""
     own = environment.get("XDG_CONFIG_HOME") or home / ".config"
     given = environment.get("GIT_CONFIG_GLOBAL")
     of_person = (Path(own, "git/config"), home / ".gitconfig") if given is None else (Path(given),)
@@ -160,7 +170,7 @@ def list_common_settings(home: Path, environment: Mapping[str, str]) -> Sequence
 
 
 def iter_places_in_settings(settings: Iterable[Path], work: Path) -> Iterator[Path]:
-    """The places that these files of settings name for a work tree, and what the links among them lead to."""
+    """Yield the paths that these settings files name for a work tree, and the targets of symlinks among them."""
     for named in _parse_named_places(settings, work):
         if named.is_kept:
             yield named.place
@@ -168,9 +178,10 @@ def iter_places_in_settings(settings: Iterable[Path], work: Path) -> Iterator[Pa
 
 
 def has_unsettled_hooks(git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = ()) -> bool:
-    """Return True if git could bring along a hook and run it: a folder of hooks, or what a hook is a link to, is not there, or is behind a link.
+    """Return True if git could put a hook in place itself and then run it.
 
-    `used` are the work trees that git works in, beside submodules; empty for all.
+    This is the case if a hooks directory, or the target of a symlinked hook, is missing or lies behind a symlink.
+    `used` are the work trees that git works in, besides submodules; empty means all.
     """
     trees = _list_real_trees(git)
     own = [Path(os.path.realpath(folder), "hooks") for folder in _list_all_folders(git)]
@@ -184,11 +195,12 @@ def has_unsettled_hooks(git: Path, settings: Iterable[Path] = (), *, used: Colle
 def unsettled_setting(
     git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = (), writable: Iterable[Path] = ()
 ) -> str | None:
-    """Return a setting by which git could run a program, or obey further settings, that it brings along itself; None if there is none.
+    """Return a setting by which git could run a program, or obey further settings, that it puts in place itself.
 
-    Included settings have to be there, behind no link in a work tree. A command is one program that is in no work tree and no `writable` folder,
-    with nothing but options, unless `overriding_settings` gives another (see `is_fixed_command`). `used` are the work trees that git works in,
-    beside submodules; empty for all.
+    None if such a setting does not exist. Included settings must exist and not lie behind a symlink in a work tree. A
+    command must be a single program outside all work trees and `writable` directories, followed only by options, unless
+    `overriding_settings` replaces it (see `is_fixed_command`). `used` are the work trees that git works in, besides
+    submodules; empty means all.
     """
     trees = _list_real_trees(git)
     folders = (*trees, *writable)
@@ -205,7 +217,10 @@ def unsettled_setting(
 def overriding_settings(
     git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = (), writable: Iterable[Path] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield the settings to give git, so that it runs no program by those that it can do without. The parameters are those of `unsettled_setting`."""
+    """Yield the settings to pass to git to keep it from running programs by settings that it can do without.
+
+    The parameters are those of `unsettled_setting`.
+    """
     yield from ALWAYS_OVERRIDDEN.items()
     folders = (*_list_real_trees(git), *writable)
     given: set[str] = set()
@@ -262,9 +277,10 @@ def _are_settled(hooks: Path, trees: Sequence[Path], *, held: Path | None = None
 
 
 def _is_settled(way: Path, trees: Sequence[Path], fits: Callable[[Path], bool], *, held: Path | None = None) -> bool:
-    """Return True if git can put nothing else at a place: it is there, and nothing of the way to it that is in a work tree is a link.
+    """Return True if git cannot replace what is at a path.
 
-    Links in the folder `held` stay as they are. What is in no work tree is settled.
+    The path must exist, and no part of it inside a work tree may be a symlink. Symlinks in the directory `held` do not
+    count, as they cannot be changed. A path outside all work trees is settled.
     """
     steps = [step for step in iter_path_steps(way) if any(step.is_relative_to(tree) for tree in trees)]
     loose = [step for step in steps if held is None or not step.is_relative_to(held)]
@@ -272,7 +288,10 @@ def _is_settled(way: Path, trees: Sequence[Path], fits: Callable[[Path], bool], 
 
 
 def resolve_gitdir_file(git: Path) -> tuple[Path, ...]:
-    """The folders that a `.git` file leads to, when they say that they belong to it: a worktree's own and its repository's, or a submodule's."""
+    """Return the directories that a `.git` file points to, if they point back to it.
+
+    That is the repository's directory for a worktree, or the submodule's own directory.
+    """
     text = _read_small_file(git)
     if text is None or not text.startswith("gitdir:"):
         return ()
@@ -292,9 +311,10 @@ def resolve_gitdir_file(git: Path) -> tuple[Path, ...]:
 
 
 def new_work_tree(git: Path) -> Path | None:
-    """Return the `.git` folder of the repository that a `.git` file makes a work tree of; None unless both ends are as git writes them.
+    """Return the `.git` directory of the repository that a `.git` file adds a work tree to.
 
-    Such a tree has no settings of its own, and Handrail and git read the names in these files in the same way.
+    None unless both ends are as git writes them. Such a tree has no separate settings, and Handrail and git read the
+    names in these files in the same way.
     """
     folder, text = next(iter(resolve_gitdir_file(git)), None), _read_small_file(git)
     if folder is None or text is None:
@@ -308,7 +328,10 @@ def new_work_tree(git: Path) -> Path | None:
 
 
 def _names_no_settings(own: Path) -> bool:
-    """Return True if a work tree's folder in its repository is as git makes it: without settings, hooks or links of its own."""
+    """Return True if a work tree's directory in its repository is as git creates it.
+
+    That is, it has no settings, hooks or links itself.
+    """
     strange = any(os.path.lexists(own / name) for name in OBEYED_NAMES[:3])
     return (
         not strange and _read_small_file(own / "commondir") == "../..\n" and _read_small_file(own / "HEAD") is not None
@@ -323,7 +346,10 @@ def named_for_tree(git: Path, tree: Path, settings: Iterable[Path]) -> Iterator[
 
 
 def find_single_repository(gits: Iterable[str]) -> Path | None:
-    """The folder of the repository that each of these `.git` is, or says that it belongs to; None for several, and for one that leads elsewhere."""
+    """Return the directory of the one repository that all these `.git` paths are or point to.
+
+    None if there are several, or if one of them points elsewhere.
+    """
     folders = {_find_repository_folder(Path(git)) for git in gits}
     return folders.pop() if len(folders) == 1 else None
 
@@ -346,7 +372,10 @@ def _find_repository_folder(git: Path) -> Path | None:
 
 
 def iter_work_trees(git: Path) -> Iterator[Path]:
-    """The folders that a repository is worked on in: its own, those of its submodules, and its further work trees. None that leads elsewhere."""
+    """Yield the work trees of a repository: its own, those of its submodules, and the additional ones.
+
+    Trees that do not point back to the repository are left out.
+    """
     yield git.parent
     for folder in _iter_module_folders(git / "modules"):
         named = dict(_parse_settings(_read_small_file(folder / "config") or "")).get("core.worktree")
@@ -363,7 +392,10 @@ def _iter_if_leading_back(tree: Path) -> Iterator[Path]:
 
 
 def is_harmless_repository(git: Path) -> bool:
-    """Whether a new `.git` folder is one that `git init` makes: no hooks but examples, no setting that names a program."""
+    """Return True if a new `.git` directory is as `git init` makes it.
+
+    That is, it has only sample hooks, and no setting that names a program.
+    """
     try:
         if not stat.S_ISDIR(os.lstat(git).st_mode) or any(os.path.lexists(git / name) for name in OBEYED_NAMES[2:]):
             return False
@@ -381,7 +413,10 @@ def is_harmless_repository(git: Path) -> bool:
 
 
 def is_without_hooks(git: Path, settings: Iterable[Path]) -> bool:
-    """True if a repository is `is_harmless_repository`, and these further files of settings name no hooks for it, and no program in its work tree."""
+    """Return True if a repository is `is_harmless_repository` and further settings files add nothing to run.
+
+    That is, they name no hooks for it, and no program in its work tree.
+    """
     work = git.parent
     return is_harmless_repository(git) and not any(
         place.is_dir() or (place.is_relative_to(work) and is_present_or_unknown(place))
@@ -390,9 +425,10 @@ def is_without_hooks(git: Path, settings: Iterable[Path]) -> bool:
 
 
 def iter_leading_elsewhere(git: Path, has_changed: Callable[[Path], bool]) -> Iterator[Path]:
-    """The places in a `.git` folder that have changed and have git write to, read from or obey what is elsewhere.
+    """Yield changed paths in a `.git` directory that make git write to, read from or obey something elsewhere.
 
-    Links, remotes and objects that a file names, and repositories beside those of submodules that name no program.
+    These are symlinks, files that name remotes or alternate objects, and nested repositories other than submodules and
+    work trees that name no program.
     """
     waiting = [git]
     while waiting:
@@ -420,14 +456,17 @@ def iter_leading_elsewhere(git: Path, has_changed: Callable[[Path], bool]) -> It
 
 
 def _is_foreign_repository(folder: Path, names: Set[str], git: Path) -> bool:
-    """True for another repository in a `.git` folder, unless nothing in it has git run a program."""
+    """Return True for another repository inside a `.git` directory, unless nothing in it makes git run a program."""
     another = sensitive_paths.is_repository(sensitive_paths.REPOSITORY_NAMES.intersection(names))
     of_tree = folder.parent == git / WORK_TREES and _names_no_settings(folder)
     return another and not of_tree and not is_harmless_repository(folder) and not _is_submodule(folder, git)
 
 
 def _is_submodule(folder: Path, git: Path) -> bool:
-    """True for the repository of a submodule that names no program, and no work tree outside that of the one it is in."""
+    """Return True for a submodule's repository that names no program.
+
+    It may not name a work tree outside that of the repository it is in, either.
+    """
     if not folder.is_relative_to(git / "modules") or (text := _read_small_file(folder / "config")) is None:
         return False
     rest = [(key, value) for key, value in _parse_settings(text) if not PLAIN_SETTINGS.fullmatch(key)]
@@ -444,9 +483,9 @@ def _is_submodule(folder: Path, git: Path) -> bool:
 
 
 class _NamedPlace(NamedTuple):
-    """A place that a setting may name, as it is written.
+    """Path that a setting may name, as written.
 
-    `unclear`: only a shell, or nobody, can tell what is named.
+    `unclear`: the name can be determined only by a shell, or not at all.
     """
 
     key: str
@@ -567,7 +606,7 @@ def _resolve_name(name: str, folder: Path) -> Path | None:
 
 
 def _iter_module_folders(folder: Path, depth: int = 4) -> Iterator[Path]:
-    """The folders of submodules, whose names may have several parts."""
+    """Yield the directories of submodules, whose names may have several parts."""
     for below in _list_folders(folder):
         if os.path.lexists(below / "HEAD"):
             yield below
@@ -589,12 +628,12 @@ def _list_folders(folder: Path) -> Iterable[Path]:
 
 
 def _list_all_folders(git: Path) -> Iterable[Path]:
-    """A repository's folder, and those of its submodules and worktrees."""
+    """Return a repository's directory and those of its submodules and worktrees."""
     return (git, *_iter_module_folders(git / "modules"), *_list_folders(git / WORK_TREES))
 
 
 def _read_small_file(file: Path, *, most: int = MAX_SETTINGS_BYTES) -> str | None:
-    """The text of a small ordinary file; None for anything else."""
+    """Return the text of a small regular file, or None for anything else."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -618,7 +657,10 @@ def _read_size(file: Path) -> int:
 
 
 def _parse_strict_settings(text: str) -> Iterator[tuple[str, str]]:
-    """The settings of a git configuration as dotted keys. Raises ValueError for a line that is not plainly one."""
+    """Yield the settings of a git configuration as dotted keys with their values.
+
+    Raises ValueError for a line that is not clearly a setting.
+    """
     for key, value in _iter_setting_lines(text):
         if key is None or value.endswith("\\"):
             raise ValueError(f"{value!r} is not plainly a setting")
@@ -627,7 +669,7 @@ def _parse_strict_settings(text: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=16)
 def _parse_settings(text: str) -> Sequence[tuple[str, str]]:
-    """The settings of a text as git reads them, as far as they can be told."""
+    """Return the settings in a text as git reads them, as far as they can be determined."""
     section = ""
     found: list[tuple[str, str]] = []
     for part in PART.finditer(text.removeprefix("\ufeff").replace("\r\n", "\n")):
@@ -642,7 +684,7 @@ def _parse_settings(text: str) -> Sequence[tuple[str, str]]:
 
 @lru_cache(maxsize=MAX_SETTINGS_FILES)
 def _naming_settings(text: str) -> Sequence[tuple[str, str]]:
-    """The settings of a text that may name a program, a file that git obeys, or further settings; each once."""
+    """Return the settings that may name a program, a file that git obeys, or further settings; each once."""
     return tuple(dict.fromkeys((key, value) for key, value in _parse_settings(text) if not _names_nothing(key)))
 
 
@@ -663,7 +705,7 @@ def _unquote_value(value: str) -> str:
 
 
 def _iter_setting_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Each line that says something as a dotted key and its value; a line that is no setting without a key."""
+    """Yield a dotted key and a value for each line with content; the key is None for a line that is not a setting."""
     section = ""
     for line in text.splitlines():
         line = line.strip()

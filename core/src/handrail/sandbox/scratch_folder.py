@@ -1,4 +1,4 @@
-"""The private folder of a session's sandboxed commands: theirs alone while the session lives, gone with it, even when nobody said goodbye."""
+"""Private temp directory for sandboxed commands; deleted when the session ends, including after a crash."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class ScratchFolder:
         self._shown: dict[Path, Path] = {}
 
     def shown(self, home: Path, git_settings: str) -> Mapping[Path, Path]:
-        """Files with a content of their own inside: their place there, and the file on the host that stands for it."""
+        """Return the files that have different content inside.
+
+        Each maps its path there to the host file that replaces it.
+        """
         file = self._folder / "gitconfig"
         if git_settings and home / ".gitconfig" not in self._shown:
             file.write_text(git_settings, encoding="utf-8")
@@ -77,7 +80,7 @@ def _remove_stale_folders(parent: Path) -> None:
 
 
 def _try_lock_file(file: Path, *, create: bool) -> int | None:
-    """A descriptor that holds the file's lock; None when somebody else has it, or there is no such file."""
+    """Return a descriptor that holds the file's lock; None if it is locked elsewhere, does not exist, or on Windows."""
     if sys.platform == "win32":
         return None
     try:

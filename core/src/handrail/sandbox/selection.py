@@ -1,4 +1,7 @@
-"""Which sandbox is used here: the first in order that has all it needs, withholds all that it must, and really starts a command."""
+"""Selection of the sandbox to use.
+
+It is the first in order that has all it needs, withholds all that it must, and really starts a command.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,22 @@ DOCTOR_HINT = "`handrail doctor` says how to get one"
 
 @dataclass(frozen=True, slots=True)
 class SandboxChoice:
-    """The sandbox that is used; None when there is none. `refused`: what was tried before it and why it was not taken, as (name, why)."""
+    """Sandbox that is used, or None.
+
+    `refused` lists those tried before it as (name, reason) pairs.
+    """
 
     sandbox: Sandbox | None
     refused: tuple[tuple[str, str], ...] = ()
 
     @property
     def why_none(self) -> str:
-        """Why there is none, in one line."""
+        """Reason for having no sandbox, on one line."""
         return "; ".join(f"{name}: {why}" for name, why in self.refused) or "no plugin supplies one"
 
 
 def list_in_order(registered: Mapping[str, type[Sandbox]], settings: Settings) -> Sequence[str]:
-    """The names to be tried."""
+    """Return the names of the sandboxes to try, in order."""
     wanted = settings.sandbox.use
     if NO_SANDBOXES in wanted:
         return ()
@@ -45,7 +51,10 @@ async def choose_sandbox(
     settings: Settings,
     programs: Callable[[], HostPrograms] = find_own_programs,
 ) -> SandboxChoice:
-    """Try one after another; each one's smallest command is started. `programs`: those that may be, asked for each time."""
+    """Try the sandboxes in order and return the choice; each is checked by starting the smallest command in it.
+
+    `programs` returns the programs that a sandbox may start; it is called each time.
+    """
     if NO_SANDBOXES in settings.sandbox.use:
         return SandboxChoice(None, ((NO_SANDBOXES, 'the configuration wants none (sandbox.use = ["none"])'),))
     refused: list[tuple[str, str]] = []
@@ -64,7 +73,7 @@ async def choose_sandbox(
 async def try_sandbox(
     found: type[Sandbox], settings: Settings, programs: Callable[[], HostPrograms] = find_own_programs
 ) -> Sandbox | str:
-    """The sandbox, which has started a command; else why it is not used."""
+    """Return the sandbox if it has started a command; otherwise return why it is not used."""
     if (why := find_missing_reason(found)) is not None:
         return why
     made = found(validate_table(found.Config, settings.sandboxes.get(found.name, {}), table=f"sandboxes.{found.name}"))
@@ -73,7 +82,7 @@ async def try_sandbox(
 
 
 def find_missing_reason(sandbox: type[Sandbox]) -> str | None:
-    """What keeps a sandbox from being used here, as far as that can be told without starting it."""
+    """Return why a sandbox cannot be used here, as far as that is known without starting it, or None."""
     try:
         missing = sandbox.missing()
     # A sandbox is plugin code; its failure must not keep the others from being chosen.

@@ -1,8 +1,9 @@
-"""Small files in the state directory by which the sessions of one person know of each other's commands in overlapping workspaces.
+"""Small files in the state directory that tell a user's sessions about each other's commands in overlapping workspaces.
 
-Four kinds of records: a sandboxed command that runs, a call during which no other sandboxed command runs (see `HostRun`), a session whose person is
-being asked about one, and a workspace in which sandboxed commands have run since it was last searched whole for what they may have left. Who writes
-a record reads those of the others under one lock, so that of two commands that start at the same moment at least one knows of the other.
+There are four kinds of records: a running sandboxed command, a call during which no other sandboxed command runs (see
+`HostRun`), a session whose user is being prompted about such a call, and a workspace in which sandboxed commands have
+run since it was last searched completely for leftovers. A writer of a record reads the others' records under the same
+lock, so of two commands that start at the same moment at least one knows of the other.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class SharedRuns:
             os.close(descriptor)
 
     def begin_question(self, key: object) -> None:
-        """Record that this session's commands are held while a person is asked."""
+        """Record that this session's commands are held while the user is prompted."""
         if not self._folder.is_dir():
             return
         run = self._run("asking", os.getpid(), SharedRun())
@@ -141,7 +142,7 @@ class SharedRuns:
             self._names[key, "asking"] = run.name
 
     def asking(self) -> list[int]:
-        """Return the processes of the sandboxed commands that other sessions hold while a person is asked."""
+        """Return the process ids of the sandboxed commands that other sessions hold while the user is prompted."""
         if not self._folder.is_dir():
             return []
         with self._changing():
@@ -170,9 +171,10 @@ class SharedRuns:
 
     @contextmanager
     def setting_up(self) -> Generator[None]:
-        """No other session sets a sandbox up inside: what it ran there could exchange what is bound here.
+        """Keep other sessions from setting up a sandbox while the block runs.
 
-        Nor does one run something alone: that would be paused for a command that waits for its end.
+        A command in such a sandbox could replace what is being bound here. Other sessions start no call that runs alone
+        either: it would be paused for a command that waits for it to end. Raises `NoSandbox` on timeout.
         """
         ends = time.monotonic() + SETUP_TIMEOUT_S
         while (descriptor := self._setup_lock()) is None:
@@ -211,7 +213,10 @@ class SharedRuns:
             return [other for other in self._others("sandboxed") if other.is_alive]
 
     def searched(self, since_ns: int) -> None:
-        """Remove the records of a workspace that was searched whole; where a sandboxed command runs in it, it is to be searched from this time on."""
+        """Remove the records of a workspace that was searched completely.
+
+        If a sandboxed command still runs in it, the next search covers changes from `since_ns` on.
+        """
         with self._changing():
             running = list(self._read("sandboxed"))
             for run in [run for run in running if run.owner != self._owner and not run.is_alive]:
@@ -306,7 +311,10 @@ def _is_run_within(run: SharedRun, roots: Sequence[str]) -> bool:
 
 
 def _load_run(file: Path) -> SharedRun | None:
-    """Return the record in a file; None for one that is gone by now. ValueError or TypeError where it is no record."""
+    """Return the record in a file, or None if the file is gone.
+
+    Raises ValueError or TypeError if it does not contain a record.
+    """
     try:
         text = file.read_text(encoding="utf-8", errors="surrogateescape")
     except FileNotFoundError:

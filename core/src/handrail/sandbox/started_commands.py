@@ -82,7 +82,11 @@ class StartedCommand:
 
 
 class StartedCommands:
-    """Those of one session. `host_runs` are its calls that run on the host now; `shared` tells of other sessions, None where nothing does."""
+    """Sandboxed commands of one session.
+
+    `host_runs` are the session's calls that run on the host now. `shared` knows about other sessions; None if nothing
+    does.
+    """
 
     def __init__(self, host_runs: Sequence[HostRun], shared: SharedRuns | None) -> None:
         self._host_runs = host_runs
@@ -105,19 +109,19 @@ class StartedCommands:
         return bool(self._started)
 
     def is_running(self) -> bool:
-        """True while a command of any session runs in the sandbox in this workspace."""
+        """Return True while a command of any session runs in the sandbox in this workspace."""
         return bool(self._pids()) or bool(self.elsewhere())
 
     def has_host_run(self) -> bool:
-        """True while a call of any session runs in this workspace that no sandboxed command may run beside."""
+        """Return True while any session runs a call in this workspace that excludes sandboxed commands."""
         return any(run.begun for run in self._host_runs) or (self._shared is not None and self._shared.has_host_run())
 
     def is_held(self) -> bool:
-        """True while a sandboxed command that began now would be held."""
+        """Return True while a newly started sandboxed command would be held."""
         return bool(self._host_runs) or self.has_host_run()
 
     def has_to_wait(self, given: Confinement) -> bool:
-        """True while a command would be held if it began now, and could hold what it then waits for."""
+        """Return True while a newly started command would be held and could hold what it then waits for."""
         if given.view is not View.READ and 0 <= time.time_ns() - self._host_ended_ns < APART_NS:
             return True
         if any(run.confined is given.traffic for run in self._host_runs):
@@ -142,7 +146,7 @@ class StartedCommands:
         return self._shared.others() if self._shared is not None else []
 
     def following(self, given: Confinement, confined: Confined) -> Confined:
-        """Return the command so that its start and its end are known here, too."""
+        """Return the command wrapped to record its start and end here too."""
         # The same call may be given more to read or to see: its traffic is what stays the same.
         started = self._started[id(given.traffic)] = StartedCommand(given)
         if HAS_BIND_MOUNTS:
@@ -218,7 +222,7 @@ class StartedCommands:
             yield stack
 
     def release(self, hold: ProcessHold) -> None:
-        """Let held commands run on, unless a call still needs them to be held; its end lets them run on then."""
+        """Resume held commands, unless a call still needs them held; its end resumes them then."""
         try:
             needed = self.has_host_run()
         except NoSandbox:
@@ -241,7 +245,7 @@ class StartedCommands:
         return [one.pid for one in list(self._started.values()) if not one.over and one.pid is not None]
 
     def searched(self, given: Confinement) -> None:
-        """Forget this command if it has ended, now that the files it left are put aside."""
+        """Forget this command if it has ended, now that its leftovers were quarantined."""
         started = self._started.get(id(given.traffic))
         if started is not None and started.over:
             self._doubt(started)
@@ -252,14 +256,17 @@ class StartedCommands:
     # While something runs on the host
 
     def hold_own(self, run: HostRun) -> None:
-        """Hold this session's commands while a person is asked about a call on the host."""
+        """Hold this session's commands while the user is prompted about a call on the host."""
         if self._shared is not None:
             self._shared.begin_question(id(run))
         self._wait_until_set_up()
         run.unheld = not run.hold.hold(self._held_for(run))
 
     def _wait_until_set_up(self) -> None:
-        """Wait until the sandboxes of this session's commands are set up: one that is stopped before is ended as one that takes too long."""
+        """Wait until the sandboxes of this session's commands are set up.
+
+        A sandbox stopped before that would be ended for taking too long.
+        """
         ends = time.monotonic() + SETUP_TIMEOUT_S
         for one in list(self._started.values()):
             while HAS_BIND_MOUNTS and not one.over and one.pid is not None and not one.given.sandbox.is_set_up(one.pid):
@@ -284,9 +291,10 @@ class StartedCommands:
         return others is not None
 
     def hold(self, run: HostRun) -> list[Confinement]:
-        """Hold all that run beside a call that was announced; return the confinements of this session's.
+        """Hold everything that runs beside an announced call; return the confinements of this session's commands.
 
-        With the whole network inside, nothing of this session is held for a call on the host, which may have to talk to it.
+        If a sandbox has full network access, none of this session's commands in it are held for a call on the host,
+        which may have to talk to them.
         """
         started = list(self._started.values())
         pids = self._held_for(run)
@@ -318,7 +326,7 @@ class StartedCommands:
         )
 
     def over(self, run: HostRun) -> None:
-        """A call that others were held for is over."""
+        """Record the end of a call that others were held for, and release them."""
         if run.confined is None:
             self._host_ended_ns = time.time_ns()
         run.hold.end_woken()
@@ -333,7 +341,7 @@ class StartedCommands:
         self.release(run.hold)
 
     def end_detached(self, run: HostRun) -> None:
-        """End what runs in the sandbox and is no longer kept from a file, since another one took its place on the host."""
+        """End sandboxed commands that a protected file no longer protects: on the host, another file took its place."""
         # They may end meanwhile.
         for one in list(self._started.values()):
             if not one.over and one.pid is not None and one.look():
@@ -342,7 +350,7 @@ class StartedCommands:
                 one.replaced.clear()
 
     def searched_whole(self, began_ns: int) -> None:
-        """The whole workspace was searched for what commands have left, from this time on."""
+        """Record that all of the workspace was searched for leftovers, starting at `began_ns`."""
         self.unsearched = bool(self._started)
         self.first_ns = began_ns if self._started else 0
         if self._shared is not None:
@@ -356,14 +364,14 @@ class StartedCommands:
 
     @property
     def doubted(self) -> list[str]:
-        """The files that a sandboxed command may have changed, and that nobody has saved since or removed."""
+        """Files that a sandboxed command may have changed and that were not saved or removed since."""
         for place, since_ns in list(self._doubted.items()):
             if not os.path.lexists(place) or os.lstat(place).st_ctime_ns > since_ns:
                 del self._doubted[place]
         return [str(place) for place in self._doubted]
 
     def close(self) -> None:
-        """The session is over."""
+        """Remove the session's records when it ends."""
         if self._shared is not None:
             self._shared.close()
 

@@ -1,8 +1,9 @@
-"""A survey of the workspace: what a sandboxed command must not read (secrets) or not change (what other programs run unasked).
+"""Survey of the workspace for secrets and for files that programs run unasked.
 
-Folders are listed nearest first, and again only when they changed. Packages of other people are not looked into. There are bounds, and none of
-them is silent: `SurveyResult.unsurveyed` names folders beyond them. In folders known to be there that could not be listed whole, the names that
-programs obey are looked up one by one, whatever else is in them.
+A sandboxed command must not read the former or change the latter. Directories are listed nearest first, and again only
+if they changed. Third-party packages are not searched. No limit is silent: `SurveyResult.unsurveyed` names directories
+beyond the limits. In directories known to exist that could not be listed completely, the names that programs obey are
+looked up one by one, regardless of what else is there.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ PathNames = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SurveyResult:
-    """Secrets, and places that programs run or obey unasked with what they stand for; a place may be both.
+    """Secrets, and paths that programs run or obey unasked with the identity of each; a path may be both.
 
-    `unsurveyed` names some of the folders that were not listed whole; it is empty if the whole workspace was surveyed. `began` is when the
-    survey began, in nanoseconds of the clock that files are stamped with.
+    `unsurveyed` names some of the directories that were not listed completely; it is empty if the entire workspace was
+    surveyed. `began` is when the survey began, in nanoseconds of the clock used for file timestamps.
     """
 
     secrets: tuple[Path, ...]
@@ -74,9 +75,10 @@ class SurveyResult:
 
 @dataclass(frozen=True, slots=True)
 class _FolderListing:
-    """One folder as it was listed. `looked`: when, by the clock that its time of change is of; that time cannot be set by a program.
+    """Listing of one directory.
 
-    `whole` is false if it was not listed to its end, and then well-known names were looked up in it.
+    `looked` is when it was listed, by the clock of its change time (ctime), which programs cannot set. `whole` is False
+    if it was not listed completely; well-known names were then looked up in it.
     """
 
     changed: int
@@ -100,7 +102,7 @@ class WorkspaceSurvey:
         self._read_only = read_only
 
     def covers(self, folder: str) -> bool:
-        """True if the whole folder was listed when the roots were last surveyed."""
+        """Return True if the directory was listed completely in the last survey of the roots."""
         known = self._known.get(folder)
         return known is not None and known.whole
 
@@ -178,7 +180,10 @@ class WorkspaceSurvey:
 
 
 def open_closed_folder(path: str, roots: Sequence[Path], opened: contextlib.ExitStack) -> None:
-    """Have a folder of this user below the roots open, whatever its mode, until `opened` is closed. Raises OSError."""
+    """Make a directory of this user below the roots accessible, regardless of its mode, until `opened` is closed.
+
+    Raises OSError.
+    """
     if os.access(path, os.R_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         return
     folder = Path(path)
@@ -187,7 +192,10 @@ def open_closed_folder(path: str, roots: Sequence[Path], opened: contextlib.Exit
 
 
 def is_folder_kept_back(path: str) -> bool:
-    """Return True if a folder that could not be listed is this user's, so that a sandboxed command could list it."""
+    """Return True if a directory that could not be listed is owned by this user.
+
+    A sandboxed command could list it, as it runs as the same user.
+    """
     try:
         return os.lstat(path).st_uid == os.geteuid()
     except (FileNotFoundError, NotADirectoryError):
@@ -197,7 +205,7 @@ def is_folder_kept_back(path: str) -> bool:
 
 
 def read_identity(place: Path) -> FileIdentity | None:
-    """Return what a name stands for now, without following it; None if there is nothing."""
+    """Return the identity of what a name refers to now, without following symlinks; None if nothing exists there."""
     try:
         found = os.lstat(place)
     except OSError:
@@ -206,7 +214,10 @@ def read_identity(place: Path) -> FileIdentity | None:
 
 
 def was_present_before(place: Path, before: SurveyResult) -> bool:
-    """True if a place that a survey did not find may have been there all the same: the survey was not whole, and it has not changed since."""
+    """Return True if a path missing from a survey may have existed then.
+
+    That is so if the survey was incomplete and the path has not changed since.
+    """
     if before.whole:
         return False
     try:
@@ -272,7 +283,7 @@ def _list_folder(path: str, changed: int, near: PathNames, skipped: frozenset[st
 
 
 def _look_up_names(path: str, changed: int, near: PathNames, *, names: int) -> _FolderListing:
-    """The folder as far as well-known names tell, each looked up by itself."""
+    """Return the listing of a directory based only on looking up well-known names one by one."""
     looked = time.time_ns()
     secrets: list[Path] = []
     autorun: list[Path] = []
@@ -288,9 +299,9 @@ def _look_up_names(path: str, changed: int, near: PathNames, *, names: int) -> _
 
 
 def _classify_path(path: str, names: PathNames, secrets: list[Path], autorun: list[Path]) -> bool:
-    """Put what has these last names where it belongs, which may be both lists; False if it belongs to neither.
+    """Add the path with these last names to the lists it fits, possibly both; return False if it fits neither.
 
-    Some places are told by the folders they are in (`.config/sops/age`).
+    Some paths are recognized by the directories they are in (`.config/sops/age`).
     """
     near = "/".join(names)
     secret = path_resolution.describe_secret(near) is not None

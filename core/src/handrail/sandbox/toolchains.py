@@ -51,7 +51,11 @@ OF_OTHERS = frozenset(
 
 @dataclass(frozen=True)
 class InstallationKind:
-    """A kind of installation: what tells it, of which each group has to have one that is there, and what is opened of it."""
+    """Kind of toolchain installation.
+
+    `told_by`: groups of paths that identify it; at least one of each group must exist. `opened`: the parts that
+    sandboxed commands may read.
+    """
 
     told_by: tuple[tuple[str, ...], ...]
     opened: tuple[str, ...]
@@ -182,7 +186,7 @@ def _iter_named_folders(environment: Mapping[str, str], home: Path) -> Iterator[
 
 
 def _iter_opened_places(prefix: Path, home: Path) -> Iterator[Path]:
-    """Yield what is opened of the folder around a `bin`: of an installation what belongs to it, of a project nothing."""
+    """Yield what is opened of the directory around a `bin`: the parts of an installation, but no part of a project."""
     installed = list(_iter_installation_places(prefix))
     yield from installed
     if not installed and not any(_is_project(folder) for folder in _iter_folders_up_to(prefix, home)):
@@ -209,7 +213,7 @@ def _match_pattern(prefix: Path, pattern: str) -> Sequence[Path]:
 
 
 def _is_without_credentials(file: Path) -> bool:
-    """Return True if settings can be read whole and have no line with a token or a password."""
+    """Return True if settings can be read completely and have no line with a token or a password."""
     try:
         with safe_open.open_for_reading(Path(os.path.realpath(file))) as settings:
             text = os.read(settings.fd, MAX_SETTINGS + 1).decode(errors="replace")
@@ -231,7 +235,7 @@ def _iter_folders_up_to(folder: Path, home: Path) -> Iterator[Path]:
 
 
 def _iter_base_pythons(environment: Mapping[str, str], roots: Sequence[Path]) -> Iterator[Path]:
-    """The installations that the virtual environments in use were made from."""
+    """Yield the opened parts of the installations that the virtual environments in use were made from."""
     active = environment.get("VIRTUAL_ENV")
     for venv in (*((Path(active),) if active else ()), *(root / name for root in roots for name in VENV_NAMES)):
         for line in _read_venv_settings(venv):
@@ -257,7 +261,7 @@ def _read_venv_settings(venv: Path) -> Sequence[str]:
 
 
 def _is_python(prefix: Path) -> bool:
-    """True for an installation of Python of its own: its standard library is there."""
+    """Return True for a complete Python installation, that is, one with its standard library."""
     try:
         return any(path.is_file() for path in prefix.glob("lib/python3*/os.py"))
     except OSError:
@@ -265,7 +269,7 @@ def _is_python(prefix: Path) -> bool:
 
 
 def _is_covering_home(path: Path, home: Path) -> bool:
-    """Whether it is the home, holds it, or is the whole of what a home keeps under one name."""
+    """Return True if a path is the home directory, contains it, or is a shared directory in it such as `.local`."""
     return home == path or home.is_relative_to(path) or (path.parent == home and path.name in SHARED_FOLDERS)
 
 

@@ -1,4 +1,7 @@
-"""The environment variables that a command sees which nobody has approved: in the sandbox, and as a line of builtins on the host."""
+"""Environment variables that commands see if the user has not approved them.
+
+They apply in the sandbox, and to a line of builtins on the host.
+"""
 
 from __future__ import annotations
 

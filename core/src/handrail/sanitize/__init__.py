@@ -1,1 +1,1 @@
-"""What nobody vouches for: cleaned, marked, and remembered."""
+"""Handling of untrusted content: cleaned, marked, and tracked."""

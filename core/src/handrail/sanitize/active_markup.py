@@ -1,6 +1,7 @@
-"""Markup that acts when it is shown: pictures that are fetched, and links that carry data or lead elsewhere than they say.
+"""Active markup: pictures that are fetched, and links that carry data or lead elsewhere than they claim.
 
-A host shows what a model repeats. Nothing is taken out here: the markup is broken by a character, so that the whole address stays in view.
+A host displays what a model repeats. Nothing is removed here: a character breaks the markup, which keeps the full URL
+visible.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _NAMES_A_HOST = re.compile(r"(?:https?://)?((?:[a-z0-9-]{1,63}\.)+[a-z]{2,24})(?
 
 
 def neutralize_markup(text: str, removed: Counter[str]) -> str:
-    """The text with its pictures, links that hide something and fetching tags made inert, counting `images` and `links` in `removed`."""
+    """Return the text with pictures, deceptive links and fetching tags made inert.
+
+    Counts `images` and `links` in `removed`.
+    """
     if "](" in text:
         text = _LINK_TARGET.sub(lambda match: _separate_link(match, removed), text)
     if "]:" in text:
@@ -55,7 +59,7 @@ def neutralize_markup(text: str, removed: Counter[str]) -> str:
 
 
 def _separate_link(match: re.Match[str], removed: Counter[str]) -> str:
-    """`](` where the link may stay, else with a blank between the two: then it is no link."""
+    """Return `](` if the link may stay, else with a space between the two, which breaks the link."""
     before = match.string[max(0, match.start() - _MAX_LABEL_CHARS) : match.start()].rpartition("\n")[2]
     if _PICTURE_START in before:
         removed["images"] += 1
@@ -74,13 +78,13 @@ def _neutralize_definition(match: re.Match[str], removed: Counter[str], *, pictu
 
 
 def _break_tag(removed: Counter[str], code: str) -> str:
-    """The beginning of a tag that is none: a blank follows the bracket."""
+    """Return the start of an inert tag: a space follows the bracket."""
     removed[code] += 1
     return "< "
 
 
 def _is_hiding_url(url: str, *, label: str = "") -> bool:
-    """Whether an address carries data, runs something, or is another one than the text of the link says."""
+    """Return True if a URL carries data, runs something, or differs from the one that the link text shows."""
     if "&" in url:
         # Its table of names takes a while to load.
         from html import unescape

@@ -1,4 +1,4 @@
-"""Letters that pass for other letters: what a person would read as plain ASCII and a program would not."""
+"""Confusable characters: those that people read as plain ASCII and programs do not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ LETTER_RUN = re.compile(r"[^\W\d_]+")
 
 
 def find_confusables(text: str) -> frozenset[int]:
-    """The places of letters that look like others: wide and styled forms of ASCII, foreign letters in a Latin word, words of doubles only."""
+    """Return the positions of confusable characters.
+
+    These are wide and styled forms of ASCII, foreign letters in a Latin word, and words made of lookalikes only.
+    """
     if text.isascii():
         return frozenset()
     alone = {place for place, letter in enumerate(text) if letter in PUNCTUATION_DOUBLES or _is_ascii_variant(letter)}

@@ -1,7 +1,7 @@
-"""What tools give back is data from a world that nobody vouches for: cleaned, kept to a size, and put where nothing can be mistaken for it.
+"""Cleaning, truncation and marking of untrusted tool output.
 
-`clean_text` and `clean_and_truncate` give text as a person would see it. `wrap_untrusted` marks what a model is given as
-data, by a boundary that no text can know.
+`clean_text` and `clean_and_truncate` return text as it would be displayed. `wrap_untrusted` marks what a model receives
+as data, with a boundary that the text cannot predict.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CleanedText:
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether there is nothing to clean in a text: only letters and signs of most texts. Told faster than by cleaning it."""
+    """Return True if there is nothing to clean in a text, only ordinary characters; faster than cleaning it."""
     return _is_ordinary_text(text) or (text.isascii() and STEERING_CHARS.search(text) is None)
 
 
@@ -46,10 +46,10 @@ def _is_ordinary_text(text: str) -> bool:
 
 
 def clean_text(text: str, *, foreign: bool = True) -> CleanedText:
-    """The text as a person would see it, without what steers terminals, hides, or is no text; in linear time.
+    """Return the text as displayed, without terminal control, hidden or invalid characters; in linear time.
 
-    `foreign`: it is a third party's, so that pictures and links that would carry data away are made inert too. In a file of the workspace
-    they stay, as an edit has to find them.
+    `foreign`: the text is a third party's, and pictures and links that would carry data away are made inert, too. In a
+    workspace file they stay, since an edit must match them.
     """
     removed: Counter[str] = Counter()
     if not is_plain_text(text):
@@ -60,7 +60,10 @@ def clean_text(text: str, *, foreign: bool = True) -> CleanedText:
 
 
 def clean_and_truncate(text: str, *, limit: int = MAX_SHOWN_BYTES, foreign: bool = True) -> CleanedText:
-    """The cleaned text within `limit` bytes of UTF-8 and a fifth as many lines: its head and its tail, and between them how much is left out."""
+    """Return the cleaned text within `limit` bytes of UTF-8, and a fifth as many lines: its head and tail.
+
+    Between them is a notice of how much is omitted.
+    """
     if len(text) <= CLEAN_FACTOR * limit:
         cleaned = clean_text(text, foreign=foreign)
         return _limit_text(cleaned.text, limit, cleaned.removed)
@@ -82,7 +85,7 @@ def _limit_text(text: str, limit: int, removed: Mapping[str, int]) -> CleanedTex
 def _join_head_and_tail(
     head: str, tail: str, limit: int, removed: Mapping[str, int], *, beside: int = 0
 ) -> CleanedText:
-    """The beginning of one text and the end of another, or of the same. `beside`: bytes that neither holds."""
+    """Join the beginning of one text and the end of another, or of the same. `beside`: bytes in neither of them."""
     half, lines = limit // 2, limit // BYTES_PER_LINE // 2
     first = head[:half].encode()[:half].decode(errors="ignore")
     last = tail[-half:].encode()[-half:].decode(errors="ignore")
@@ -103,7 +106,7 @@ class UntrustedEnvelope:
 
 
 def wrap_untrusted(text: str, *, source: TextSource) -> UntrustedEnvelope:
-    """The text as a model is given it: data from `source`, between lines with a boundary that was drawn for this text alone."""
+    """Return the text as data from `source`, between lines with a boundary generated for this text alone."""
     boundary = secrets.token_hex(6)
     while boundary in text:
         boundary = secrets.token_hex(6)
@@ -118,6 +121,6 @@ def _build_opening_line(boundary: str, source: TextSource) -> str:
 
 @lru_cache(maxsize=256)
 def _quote_attribute(value: str) -> str:
-    """The value as it may stand in quotes on one line."""
+    """Return the value in a form that is safe in quotes on one line."""
     said = " ".join(clean_text(value).text.split())[:80]
     return said.replace('"', "'").replace("<", "‹").replace(">", "›")

@@ -1,7 +1,8 @@
-"""Passages of a third party's text that speak to a model in the place of its person, each put between marks.
+"""Passages of third-party text that address a model in place of its user, each marked.
 
-Told by what such passages do, in English: they set aside what a model was told, speak to it by what it is, give it another part to play, ask it to
-keep things from its person or to give away what is theirs, or forge a turn. What is found is no proof, and what is not found is no clearance.
+They are recognized by what such passages do, in English: override the model's instructions, address it as what it is,
+assign it another role, ask it to keep things from its user or to give away what is theirs, or forge a turn. A match is
+not proof, and the absence of one does not clear the text.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|[\n|]")
 
 
 def mark_instructions(text: str) -> tuple[str, int]:
-    """The text with each passage that speaks to a model between `⟦to a model: ` and `⟧`, and how many there are. Nothing is taken out."""
+    """Return the text with each passage that addresses a model between `⟦to a model: ` and `⟧`, and their number.
+
+    Nothing is removed.
+    """
     passages = _find_passages(text[:MAX_SEARCHED_CHARS])
     pieces: list[str] = []
     last = 0
@@ -100,7 +104,7 @@ def mark_instructions(text: str) -> tuple[str, int]:
 
 
 def _find_passages(text: str) -> list[tuple[int, int]]:
-    """Where the sentences begin and end that hold what speaks to a model; those that meet are one."""
+    """Return the spans of the sentences that address a model; adjacent spans are merged."""
     seen, places = _normalize_for_model(text)
     met: list[tuple[int, int]] = []
     for match in _MODEL_ADDRESS.finditer(seen):
@@ -123,7 +127,10 @@ def _find_sentence(text: str, match: re.Match[str]) -> tuple[int, int]:
 
 
 def _normalize_for_model(text: str) -> tuple[str, range | list[int]]:
-    """The text as a model reads it, letter for letter: without what nobody sees, and wide and styled letters as plain ones; with their places."""
+    """Return the text as a model reads it, and the original position of each character.
+
+    Invisible characters are removed, and wide and styled letters replaced by plain ones.
+    """
     if text.isascii():
         return text, range(len(text))
     letters: list[str] = []

@@ -1,7 +1,8 @@
-"""Characters that nobody sees, or that change how others look: kept where a language or an emoji needs them, else taken out or written out.
+"""Invisible characters, and those that change how others are displayed.
 
-What honest text needs is Unicode's (UTS #51 for emoji sequences, UTS #37 for ideographic variants, the core specification chapter 23 for
-joiners, marks of direction and fillers).
+They are kept where a language or an emoji requires them, else removed or escaped. Legitimate uses are those of Unicode
+(UTS #51 for emoji sequences, UTS #37 for ideographic variants, the core specification chapter 23 for joiners,
+directional marks and fillers).
 """
 
 from __future__ import annotations
@@ -109,10 +110,11 @@ _STACKS = tuple(
 
 
 def remove_invisible(text: str, removed: Counter[str]) -> str:
-    """The text without characters that nobody would see, counting them in `removed`.
+    """Return the text without invisible characters, and count them in `removed`.
 
-    Counted are bidi, zero_width, tags, variation_selectors, private_use, invalid_utf8, control and combining. Those that turn the direction
-    of text and private ones are written out as `⟦U+202E⟧`, what is no character becomes U+FFFD.
+    The counts are bidi, zero_width, tags, variation_selectors, private_use, invalid_utf8, control and combining.
+    Characters that change the text direction and private-use ones are written as `⟦U+202E⟧`; invalid characters become
+    U+FFFD.
     """
     # A long text has few different characters, and to look at these takes a fraction of the time.
     characters = "".join(set(text))
@@ -130,12 +132,12 @@ def remove_invisible(text: str, removed: Counter[str]) -> str:
 
 
 def format_code_point(letter: str) -> str:
-    """A character by its number: `⟦U+202E⟧`."""
+    """Return a character as its code point: `⟦U+202E⟧`."""
     return f"⟦U+{ord(letter):04X}⟧"
 
 
 def _join_surrogates(match: re.Match[str], removed: Counter[str]) -> str:
-    """Two halves as the character they are; a single one is no text."""
+    """Return two surrogates as one character; a single one becomes U+FFFD."""
     halves = match[0]
     if len(halves) == 2:
         return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -1,4 +1,4 @@
-"""A result as hosts give it to a model: text, and the media that were in it. What nobody vouches for stands in its envelope."""
+"""Conversion of a result for a model: text and the media it contained, with untrusted content in an envelope."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ it is not allowed here. no_confirmer: it needed a yes, and nobody could be asked
 
 
 def build_instructions(tools: Iterable[Tool], platform: str = sys.platform) -> str:
-    """What a host tells its model beside these tools, where it tells it once for all of them."""
+    """Return the instructions for a model on these tools, for a host that states them once for all tools."""
     advice = dict.fromkeys(
         tool.advice_on(platform) for tool in tools if not tool.platforms or platform in tool.platforms
     )
@@ -65,9 +65,10 @@ class ModelOutput:
 async def build_model_output(
     result: ToolResult, artifacts: ArtifactStore, *, inline: Collection[str] = MEDIA_KINDS
 ) -> ModelOutput:
-    """The result for a model whose host shows media of the types `inline`.
+    """Return the result for a model whose host displays media of the types `inline`.
 
-    In the place of each medium stand its type and words, and of one that is not shown a path: its own, or that of a file of the session.
+    In place of each medium is its type and text, and for one that is not displayed a path: its own, or that of a
+    session file.
     """
     found: list[tuple[Media, dict[str, Any]]] = []
     plain = _extract_media(result, found)
@@ -78,7 +79,7 @@ async def build_model_output(
 
 
 def _extract_media(value: Any, found: list[tuple[Media, dict[str, Any]]]) -> Any:
-    """The value in plain JSON types; each medium is in `found`, with the entry that stands for it."""
+    """Return the value in plain JSON types; append each medium to `found`, with the entry that represents it."""
     if isinstance(value, str | int | float) or value is None:
         return value
     if is_mapping(value):
@@ -96,7 +97,10 @@ def _extract_media(value: Any, found: list[tuple[Media, dict[str, Any]]]) -> Any
 
 
 def _collect_picture(key: Any, value: Any, found: list[tuple[Media, dict[str, Any]]]) -> bool:
-    """Whether it is a picture in base64, as observe_screen gives it; then it is in `found`, and nothing stands for it."""
+    """Return True if the value is a base64 picture, as from observe_screen, and append it to `found`.
+
+    Nothing represents the picture in the result.
+    """
     if key not in PICTURE_KEYS or not isinstance(value, str):
         return False
     try:
@@ -111,7 +115,10 @@ def _collect_picture(key: Any, value: Any, found: list[tuple[Media, dict[str, An
 async def _prepare_media(
     media: Media, entry: dict[str, Any], artifacts: ArtifactStore, inline: Collection[str]
 ) -> ShownMedia | None:
-    """What is shown of it; None where the entry says instead where it is, or why it cannot be had."""
+    """Return the media to display, or None.
+
+    If None, the entry contains its path, or a note on why it cannot be read.
+    """
     try:
         if media.type in inline and (data := await _read_inline(media)) is not None:
             return ShownMedia(media.type, media.mime_type, data)
@@ -123,12 +130,15 @@ async def _prepare_media(
 
 
 async def _read_inline(media: Media) -> bytes | None:
-    """Its bytes; None when they are too many. What is in memory already never is."""
+    """Return the bytes of the media, or None if there are too many; data already in memory is always returned."""
     return await media.read(MAX_INLINE_BYTES) if media.data is None else media.data
 
 
 def _encode_json(value: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The value and its text. What JSON in UTF-8 cannot say is replaced in both: lone surrogates by `?`, numbers that are none by null."""
+    """Return the value and its JSON text, with everything invalid in UTF-8 JSON replaced in both.
+
+    Lone surrogates become `?`, non-finite numbers become null.
+    """
     try:
         text = _ENCODER.encode(value)
         text.encode()

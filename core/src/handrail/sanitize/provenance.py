@@ -1,4 +1,7 @@
-"""What one session takes in from third parties: which results are theirs, and what is remembered of them for judging later calls."""
+"""Provenance of content that a session receives from third parties.
+
+Determines which results are theirs, and what is remembered of them to judge later calls.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ HELD_BY_ARTIFACT: Final = "held"
 
 
 class ProvenanceTracker:
-    """The memory of one session. `seen` is None until a third party's text came. `held` says whose text an artifact is."""
+    """Memory of one session's third-party content.
+
+    `seen` is None until there is some. `held` returns the source of an artifact's text.
+    """
 
     def __init__(self, history: CallHistory, held: Callable[[str], TextSource | None]) -> None:
         self.seen: UntrustedSources | None = None
@@ -64,7 +70,7 @@ class ProvenanceTracker:
         self._foreign: set[str] = set()
 
     def origin(self, invocation: Invocation, verdict: Verdict | None, judging: EvaluationContext) -> str | None:
-        """Which third party the result of a call may speak for, in words; None when it is the session's own."""
+        """Return a description of the third party behind the result of a call, or None for the session's own."""
         tool = invocation.tool
         try:
             kind = self._kinds[tool.name]
@@ -78,12 +84,12 @@ class ProvenanceTracker:
         return self._of_places(invocation, verdict, judging) if kind == DEPENDS_ON_CALL else kind
 
     def held_by(self, invocation: Invocation) -> TextSource | None:
-        """Whose text the artifact is that a call reads; None for one that reads none, or one that is Handrail's own."""
+        """Return the source of the artifact that a call reads; None if there is none, or it is Handrail's own."""
         read = invocation.tool.reads_artifact
         return None if read is None else self._held(str(invocation.argument(read)))
 
     def _of_places(self, invocation: Invocation, verdict: Verdict | None, judging: EvaluationContext) -> str | None:
-        """The same for a call that reads files or runs commands: by the places it touches."""
+        """Return the origin for a call that reads files or runs commands, based on the paths and hosts it accesses."""
         downloads = self.seen.downloads if self.seen is not None else frozenset[str]()
         read = list(_iter_read_files(invocation, judging))
         for part in verdict.parts if verdict is not None else ():
@@ -108,7 +114,7 @@ class ProvenanceTracker:
         origin: str,
         judging: EvaluationContext,
     ) -> None:
-        """Remember a third party's text, and what the session had of its own before."""
+        """Remember a third party's text, and the texts that the session had before."""
         before = self.seen or UntrustedSources()
         seq = before.sources[-1].seq + 1 if before.sources else 1
         own = (*before.own, *self._own_since(invocation, seq))
@@ -126,7 +132,11 @@ class ProvenanceTracker:
         self._foreign.add(invocation.call_id)
 
     def vouched(self, invocation: Invocation) -> None:
-        """A person has said yes to this call: what it says is theirs from now on, and a page's links are once one of them was followed."""
+        """Record the user's approval of a call.
+
+        The text of its arguments counts as the user's own from now on, and if the call follows a link of a page, so do
+        the page's other links.
+        """
         if self.seen is not None:
             own = OwnText(0, fold_text("\n".join(iter_texts(invocation.args))))
             self.seen = replace(
@@ -136,7 +146,7 @@ class ProvenanceTracker:
             )
 
     def _own_since(self, invocation: Invocation, seq: int) -> Iterator[OwnText]:
-        """The calls since the last time, and the arguments of this one."""
+        """Yield the texts of the calls since the last time, and the arguments of this one."""
         new = min(self._history.total - self._noted, len(self._history.last()))
         self._noted = self._history.total
         for record in self._history.last(new):
@@ -147,7 +157,11 @@ class ProvenanceTracker:
 
 
 def _classify_source(tool: Tool) -> str | None:
-    """The third party that every result of a tool speaks for; `DEPENDS_ON_CALL` when that is the call's affair, None when there is never one."""
+    """Return the third party behind every result of a tool.
+
+    Returns `DEPENDS_ON_CALL` or `HELD_BY_ARTIFACT` if that depends on the call or the artifact it reads, None if there
+    is never one.
+    """
     if tool.trusted:
         return None
     if tool.layer == "mcp" or tool.server:
@@ -174,7 +188,7 @@ def _iter_read_files(invocation: Invocation, judging: EvaluationContext) -> Iter
 def _iter_downloaded_files(
     invocation: Invocation, verdict: Verdict | None, judging: EvaluationContext
 ) -> Iterator[str]:
-    """The files that a call which reached the network has written."""
+    """Yield the files written by a call that accessed the network."""
     for part in verdict.parts if verdict is not None else ():
         yield from (
             _resolve_real_path(touch.what, judging) for touch in part.touches if touch.kind == "write" and touch.what
@@ -189,7 +203,7 @@ def _resolve_real_path(text: str, judging: EvaluationContext) -> str:
 
 
 def _keep_newest(texts: tuple[Any, ...], most: int) -> tuple[Any, ...]:
-    """The last of the texts, so many characters in all; the oldest go first."""
+    """Return the last of the texts, at most `most` characters in total; the oldest are dropped first."""
     size = 0
     for index in range(len(texts) - 1, -1, -1):
         size += len(texts[index].text)

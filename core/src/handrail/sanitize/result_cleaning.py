@@ -30,10 +30,11 @@ VALUE_OVERHEAD = 8
 def clean_result(
     result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[str], Mapping[str, Any]] | None
 ) -> ToolResult:
-    """The result with every text in it cleaned and within `limit` bytes; `removed` says what was taken out, where something was.
+    """Return the result with all texts cleaned and limited to `limit` bytes.
 
-    `foreign`: it speaks for a third party. `keep` puts a text that is cut into an artifact whole, once a result, and all of a result that has too
-    many values; when there is no room for it, a note says so. Pictures stay as they are.
+    `removed` in the result reports what was removed, if anything.  `foreign`: the result is from a third party. `keep`
+    stores one truncated text per result in full as an artifact, or an entire result that has too many values; if there
+    is no space, a note says so. Pictures are unchanged.
     """
     # A tool that says whether it left something out has measured its text by itself, and says where to go on.
     measured = limit * MEASURED_FACTOR if "truncated" in result else limit
@@ -139,14 +140,14 @@ class _ResultCleaner:
         return value if same else items
 
     def _has_room(self) -> bool:
-        """Whether one value more may be shown; when not, it counts as left out."""
+        """Return True if there is space for one more value; otherwise count it as omitted."""
         if self.room < 0:
             self.left_out += 1
         return self.room >= 0
 
 
 def _encode_result(result: Mapping[str, Any]) -> str:
-    """The whole of a result as it is kept."""
+    """Return the entire result as text for storage, without base64 data."""
     try:
         return json.dumps(
             {key: value for key, value in result.items() if key not in BASE64_KEYS}, default=str, ensure_ascii=False

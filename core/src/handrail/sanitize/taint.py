@@ -1,11 +1,12 @@
-"""Whether a call says again what a third party said first.
+"""Detection of calls that repeat text from a third party.
 
-A page, a screen, another server or a file from elsewhere may tell an agent what to run and where to send things. The session remembers such
-text, and a call in which it turns up as a program, as code, as the host or query of an address, as data that is sent, or as a fact that is
-to be remembered, needs a yes.
+A page, a screen, another server or a file from elsewhere may tell an agent what to run and where to send data. The
+session remembers such text, and a call requires approval if it contains the text as a program, as code, as the host or
+query of a URL, as data to be sent, or as a fact to be remembered.
 
-Remembered are the last 64 texts and at most a million characters of them, and half a million of what the session had seen of its own before.
-Text of fewer than 8 characters, plain words, numbers, programs that are installed and paths of the workspace are nobody's in particular.
+It remembers the last 64 texts, at most a million characters in total, and half a million characters of what the session
+itself had seen before. Text of fewer than 8 characters, plain words, numbers, installed programs and workspace paths
+are not attributed to anyone.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class TaintNeedle:
 
 @dataclass(frozen=True)
 class UntrustedSources:
-    """What a session has taken in from third parties so far: never changes, a longer one takes its place."""
+    """Content that a session has received from third parties so far; immutable, replaced by an extended copy."""
 
     sources: tuple[RememberedText, ...] = ()
     own: tuple[OwnText, ...] = ()
@@ -113,7 +114,10 @@ class UntrustedSources:
     def opinion(
         self, invocation: Invocation, opinions: Sequence[Opinion], judging: EvaluationContext
     ) -> Opinion | None:
-        """The floor `taint` when the call repeats a third party's text where that matters, or runs a file that was downloaded."""
+        """Return the opinion `taint` with a floor of confirm if the call repeats third-party text, else None.
+
+        Only repetitions in sensitive places count; running a downloaded file counts, too.
+        """
         parts = [part for opinion in opinions for part in opinion.parts]
         if self.linked_from(invocation) & self.followed:
             return None
@@ -121,7 +125,10 @@ class UntrustedSources:
         return Opinion("taint", floor=Decision.CONFIRM, reasons=(reason,)) if reason is not None else None
 
     def linked_from(self, invocation: Invocation) -> frozenset[int]:
-        """The texts that hold the whole address of a call which does nothing but fetch it: the session adds nothing to it."""
+        """Return the `seq` of the texts that contain the full URL of a call that only fetches it.
+
+        The session adds nothing to such a URL.
+        """
         effects = invocation.tool.effects
         if len(effects) != 1 or effects[0].what != "fetch" or len(invocation.args) > 1:
             return frozenset()
@@ -159,14 +166,14 @@ class UntrustedSources:
         return None
 
     def source_of(self, folded: str) -> RememberedText | None:
-        """The newest third party's text that holds these words, unless the session had them before."""
+        """Return the newest third-party text that contains these words, unless the session had them before."""
         for source in reversed(self.sources):
             if folded in source.text and not any(own.seq <= source.seq and folded in own.text for own in self.own):
                 return source
         return None
 
     def _ordinary(self, needle: TaintNeedle, judging: EvaluationContext) -> bool:
-        """Whether it is there to be found without any third party: an installed program, or a path of the workspace."""
+        """Return True if the text needs no third party: an installed program, a known host or a workspace path."""
         text = needle.text.strip()
         if needle.role == "host":
             return LOOPBACK_HOST.fullmatch(text) is not None or text in judging.granted_hosts
@@ -185,12 +192,12 @@ class UntrustedSources:
 
 
 def fold_text(text: str) -> str:
-    """The text as it is compared: case and kinds of blanks do not count."""
+    """Fold the text for comparison: case and kinds of whitespace do not count."""
     return " ".join(text.casefold().split())
 
 
 def iter_needles(invocation: Invocation, parts: Sequence[SubCommand]) -> Iterator[TaintNeedle]:
-    """The pieces of a call that matter, weightiest first."""
+    """Yield the sensitive pieces of a call, most important first."""
     for part in parts:
         yield from _iter_command_needles(part)
     effects = invocation.tool.effects
@@ -232,7 +239,7 @@ def _iter_effect_needles(
 
 
 def _iter_argument_texts(argument: Any) -> Iterator[str]:
-    """Yield the texts of an argument, of whatever type: one that is no plain data is taken as it prints itself."""
+    """Yield the texts of an argument of any type; an object that is not plain data is converted with `str`."""
     plain = argument is None or isinstance(argument, str | int | float) or is_mapping(argument) or is_sequence(argument)
     yield from iter_texts(argument) if plain else (str(argument),)
 
@@ -244,7 +251,7 @@ def _is_sending(effect: Any) -> bool:
 
 
 def _iter_other_texts(invocation: Invocation) -> Iterator[str]:
-    """The texts among the arguments that no effect names."""
+    """Yield the texts of the arguments that no effect names."""
     named = {effect.arg for effect in invocation.tool.effects}
     for name, value in invocation.args.items():
         if name not in named:
@@ -285,7 +292,7 @@ def _iter_command_needles(part: SubCommand) -> Iterator[TaintNeedle]:
 
 
 def is_address_named(part: SubCommand) -> bool:
-    """Whether an address is among the words of a command."""
+    """Return True if the words of a command contain a URL."""
     return any(_URL_PATTERN.search(word) for word in part.argv)
 
 
@@ -294,7 +301,7 @@ def _is_interpreter(part: SubCommand) -> bool:
 
 
 def iter_run_files(part: SubCommand, judging: EvaluationContext) -> Iterator[str]:
-    """The files that a command runs, resolved: the program, and what an interpreter is given to read."""
+    """Yield the resolved paths of files that a command runs: the program, and an interpreter's operands."""
     named = [touch.what for touch in part.touches if touch.kind == "execute" and touch.what]
     if part.argv:
         named += [part.argv[0]] if "/" in part.argv[0] else []
@@ -305,7 +312,7 @@ def iter_run_files(part: SubCommand, judging: EvaluationContext) -> Iterator[str
 
 
 def _iter_code_needles(code: str) -> Iterator[TaintNeedle]:
-    """A program as a whole, its statements that say something of their own, its literals, and the addresses in it."""
+    """Yield an entire program, its distinctive statements and literals, and the hosts and data of its URLs."""
     code = code.strip()
     if len(code) < MIN_NEEDLE_CHARS:
         return
@@ -329,7 +336,7 @@ def _iter_code_needles(code: str) -> Iterator[TaintNeedle]:
 
 
 def _iter_address_needles(text: str) -> Iterator[TaintNeedle]:
-    """The hosts and the data of the addresses in a text."""
+    """Yield the hosts and the data of the URLs in a text."""
     for match in _URL_PATTERN.finditer(text):
         try:
             parts = urlsplit(match[0])
@@ -353,7 +360,7 @@ def _iter_sent_needles(text: str) -> Iterator[TaintNeedle]:
 
 
 def _iter_phrases(role: NeedleRole, text: str) -> Iterator[TaintNeedle]:
-    """A text as a whole, its longer lines, and those of its words that are no plain ones; each also decoded."""
+    """Yield an entire text, its longer lines, and its distinctive words; the words also in decoded form."""
     if _is_distinctive(text) or len(text.split()) > 2:
         yield TaintNeedle(role, text)
     for line in text[:MAX_SCANNED_CHARS].split("\n"):
@@ -366,7 +373,7 @@ def _iter_phrases(role: NeedleRole, text: str) -> Iterator[TaintNeedle]:
 
 
 def _is_distinctive(text: str) -> bool:
-    """Whether it is more than a plain word or a number."""
+    """Return True if the text is more than a plain word or a number."""
     bare = text.strip().strip("-+.")
     return (
         len(bare) >= MIN_NEEDLE_CHARS
@@ -380,7 +387,7 @@ def _is_without_letters(text: str) -> bool:
 
 
 def _iter_decoded(role: NeedleRole, token: str) -> Iterator[TaintNeedle]:
-    """What a word says behind base64, hexadecimal or percent signs."""
+    """Yield the text that a word encodes in base64, hexadecimal or percent-encoding."""
     if "%" in token and (plain := unquote(token)) != token:
         yield TaintNeedle(role, plain)
     if _HEX_TEXT.fullmatch(token):

@@ -1,6 +1,6 @@
-"""What a terminal makes of bytes that steer it: text as a person would see it on the screen, and nothing that steers.
+"""Rendering of text with terminal control sequences: the text as displayed, without control characters.
 
-The grammar of the sequences is ECMA-48's (sections 5.3, 5.4, 5.6), with the 8-bit forms of their beginnings.
+The grammar of the sequences is from ECMA-48 (sections 5.3, 5.4, 5.6), including the 8-bit forms of their introducers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _BASIC: tuple[RgbColor, ...] = (
 
 
 def render_terminal_text(text: str, removed: Counter[str]) -> str:
-    """The text that a terminal would show, counting what was taken out in `removed`: ansi, osc, dcs, concealed, overwritten, control."""
+    """Return the text that a terminal would show, and count what was removed in `removed`.
+
+    The counts are ansi, osc, dcs, concealed, overwritten and control.
+    """
     if STEERING_CHARS.search(text) is None:
         return text
     text = text.translate(_EIGHT_BIT)
@@ -87,7 +90,7 @@ def _sequence_kind(match: re.Match[str]) -> str:
 
 
 def _replace_sequence(match: re.Match[str]) -> str:
-    """What stands for a sequence until the lines are put together: erasing, going to the line's start, and a gap of blanks."""
+    """Return a sequence's substitute until lines are assembled: erase mark, carriage return, spaces, or nothing."""
     final, given = match["final"], match["csi"]
     if final == "K":
         return _ERASED_MARK
@@ -99,7 +102,7 @@ def _replace_sequence(match: re.Match[str]) -> str:
 
 
 def _remove_hidden_text(text: str, removed: Counter[str]) -> str:
-    """The same where colours may hide letters: what is written unseen is left out."""
+    """Remove the sequences from text with colors, along with any text that they make invisible."""
     pen = _TextStyle()
     pieces: list[str] = []
     at = 0
@@ -122,7 +125,7 @@ def _drop_if_hidden(piece: str, pen: _TextStyle, removed: Counter[str]) -> str:
 
 
 class _TextStyle:
-    """How the letters that come next are written (SGR, ECMA-48 section 8.3.117)."""
+    """Style of the characters that follow (SGR, ECMA-48 section 8.3.117)."""
 
     def __init__(self) -> None:
         self._concealed = False
@@ -161,7 +164,10 @@ class _TextStyle:
 
 
 def _parse_extended_color(numbers: list[int], *, colon: bool) -> RgbColor | None:
-    """The colour behind 38 or 48, whose parameters are taken off `numbers`: `5;n` of 256, or `2;r;g;b`."""
+    """Return the color after 38 or 48, and remove its parameters from `numbers`: `5;n` of 256, or `2;r;g;b`.
+
+    Returns None if it is invalid.
+    """
     form = numbers.pop(0) if numbers else 0
     if form == 5 and numbers:
         return _convert_256_color(numbers.pop(0))
@@ -186,7 +192,10 @@ def _convert_256_color(number: int) -> RgbColor:
 
 
 def _remove_overstrikes(text: str, removed: Counter[str]) -> str:
-    """Backspaces as printers were told to underline and embolden, and those of a turning bar; from any other, both texts are left."""
+    """Remove the backspaces that printers used for underline and bold, and those of a spinner.
+
+    Both texts around any other backspace stay.
+    """
     text = _remove_matches(re.compile(r"_\x08(?=[^\n\x08])"), text, removed, "control")
     text = _remove_matches(re.compile(r"([^\n\x08])(?:\x08\1)+"), text, removed, "control", by=r"\1")
     text = _remove_matches(re.compile(r"(?<=[^\n\x08])\x08_"), text, removed, "control")
@@ -194,9 +203,10 @@ def _remove_overstrikes(text: str, removed: Counter[str]) -> str:
 
 
 def _render_overwritten_line(line: str, removed: Counter[str]) -> str:
-    """What is left to see of a line that was written several times over from its start.
+    """Return what is visible of a line that was overwritten from its start several times.
 
-    A text that is only partly covered by the next one was no earlier state of it: then each stays, on a line of its own.
+    If a text is only partly covered by the next, it was not an earlier state of the line: then all stay, on separate
+    lines.
     """
     body = line.rstrip("\r")
     if "\r" not in body:

@@ -1,4 +1,4 @@
-"""The verdicts on calls that nobody makes."""
+"""Verdicts on hypothetical calls."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class DryRunPolicy:
         self._offered: tuple[EvaluationContext, EvaluationContext, EvaluationContext] | None = None
 
     async def evaluate(self, name: str, args: Mapping[str, Any], judging: EvaluationContext) -> Verdict:
-        """What would be decided of a call in other circumstances; nothing is run."""
+        """Return the verdict on a hypothetical call in a given context; nothing is run."""
         owned, invocation, judging = await self._supposed(name, args, judging)
         return await evaluate_call(
             invocation, seats=self._seats_of(owned), policy=PolicyEngine(self._runtime.rules), judging=judging
         )
 
     async def explain(self, name: str, args: Mapping[str, Any], judging: EvaluationContext) -> VerdictExplanation:
-        """The verdict on a call with all that led to it, the grants that hold for always among it; nothing is run."""
+        """Return the verdict on a call and everything that led to it, including permanent grants; nothing is run."""
         owned, invocation, judging = await self._supposed(name, args, judging)
         judging = replace(judging, read_text=read_small_text)
         policy = PolicyEngine(self._runtime.rules)
@@ -54,7 +54,7 @@ class DryRunPolicy:
     async def _supposed(
         self, name: str, args: Mapping[str, Any], judging: EvaluationContext
     ) -> tuple[OwnedTool, Invocation, EvaluationContext]:
-        """A call that is not made, with its tool and the circumstances it would be judged in."""
+        """Return a hypothetical call with its tool and the context it would be judged in."""
         if self._config is not self._runtime.config:
             self._config, self._seats, self._offered = self._runtime.config, {}, None
         owned = self._runtime.registry.get(name)
@@ -72,8 +72,9 @@ class DryRunPolicy:
         return self._seats[name]
 
     async def _with_sandbox(self, judging: EvaluationContext, *, confinable: bool) -> EvaluationContext:
-        """Return the circumstances with what the sandbox gives to a command, or opens to a tool that names files; made once for those that
-        are asked about again.
+        """Return the context with the sandbox's offer for a command, or its opened folders for a tool that names files.
+
+        Cached for repeated requests with the same context.
         """
         if self._offered is None or self._offered[0] is not judging:
             offer = await self._runtime.offer(judging)

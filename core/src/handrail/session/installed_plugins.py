@@ -39,13 +39,13 @@ def check_tables(runtime: Runtime, settings: Settings) -> None:
 
 
 def build_rules(runtime: Runtime, settings: Settings) -> RuleSet:
-    """The rules of the configuration and of plugins. Raises `ConfigError` for one that can match nothing."""
+    """Build the rules of the configuration and of plugins; raises `ConfigError` for a rule that can match nothing."""
     check_rules(settings.policy.rules, runtime)
     return RuleSet((*map(build_rule, settings.policy.rules), *runtime.plugin_rules(settings)))
 
 
 def build_installed_schema(environment: Mapping[str, str]) -> dict[str, Any]:
-    """A JSON Schema of the configuration file, with the tables of the plugins, backends and sandboxes that are installed."""
+    """Return a JSON Schema of the configuration file, with the tables of installed plugins, backends and sandboxes."""
     from handrail.api.vision import NoSettings
     from handrail.config.loader import build_config_schema
     from handrail.plugins.loader import load_plugins_from_environment

@@ -41,7 +41,10 @@ class ConfigWatcher:
             runtime.read_grants()
 
     def _forged(self, now: Sequence[FileStamp]) -> bool:
-        """Whether a configuration file may have been made by a sandboxed command. When that is over, its file is put aside."""
+        """Return True if a configuration file may have been created by a sandboxed command.
+
+        When the command is over, its file is quarantined.
+        """
         appeared = any(was is None and found is not None for was, found in zip(self._seen, now, strict=True))
         return appeared and any(session.confining for session in self._runtime.sessions)
 

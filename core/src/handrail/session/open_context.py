@@ -1,4 +1,4 @@
-"""What a service or a backend may use."""
+"""Context that is passed to a service or a backend when it opens."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OpenContext:
         return self.own_desktop
 
     def stop_desktop(self) -> None:
-        """Stop every agent on the desktop until a person resumes them."""
+        """Stop every agent on the desktop until the user resumes them."""
         self.runtime.stops.engage(self.desktop.switch)
 
     async def service(self, capability: str) -> Any:

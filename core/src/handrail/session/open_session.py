@@ -33,13 +33,16 @@ async def open(
     environment: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Session, None]:
-    """A session with the configuration and the plugins that the command `handrail` finds here, closed at the end with all it started.
+    """Open a session with the configuration and plugins that the `handrail` command finds here; close it on exit.
 
-    `confirm` is asked when a call needs a yes; without it such calls are denied. `desktop` is "current" (default), "private" (a new virtual
-    one) or the name of a started one. `backend` is the vision backend. `workspace`: the folders that may be written. `cwd`: where relative paths
-    start and configuration is looked for. `config` stands in for the project's handrail.toml. `plugins`: exactly these, by name. `settings` are other
-    keys of the configuration (`mode="headless"`, `tools={"profile": "files"}`). Raises `ConfigError` for what is wrong in them or in a file, and
-    `PluginError` when one of `plugins` does not load.
+    Everything the session started is closed with it. `confirm` is asked when a call requires approval; without it such
+    calls are denied. `desktop` is "current" (default), "private" (a new virtual one) or the name of a running one.
+    `backend` is the vision backend. `workspace`: folders that may be written. `cwd`: base of relative paths and of the
+    configuration lookup. `config` replaces the project's handrail.toml. `plugins`: load exactly these, by name.
+    `settings` are other configuration keys (`mode="headless"`, `tools={"profile": "files"}`).
+
+    Raises `ConfigError` for an error in the arguments or in a file, and `PluginError` if one of `plugins` does not
+    load.
     """
     if confirm is not None and not callable(confirm):
         raise ConfigError(
@@ -64,7 +67,10 @@ async def open_configured_runtime(
     plugins: Collection[str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Runtime, None]:
-    """The runtime of `open`, for sessions of a number. `arguments` are keys of the configuration; those that are None are not given."""
+    """Open the runtime of `open`, for several sessions.
+
+    `arguments` are configuration keys; those that are None are unset.
+    """
     environment = dict(os.environ if environment is None else environment)
     if plugins is not None:
         environment["HANDRAIL_PLUGINS"] = ",".join(plugins)

@@ -1,4 +1,4 @@
-"""What all sessions of a process share: the plugins that loaded, what they registered, and the services that are open."""
+"""State shared by all sessions of a process: loaded plugins, what they registered, and open services."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Runtime:
 
     @property
     def observers(self) -> Mapping[str, Observer]:
-        """What plugins registered to look at calls, by name."""
+        """Observers of calls registered by plugins, by name."""
         return self._registered.observers
 
     @property
@@ -150,17 +150,17 @@ class Runtime:
 
     @property
     def traces(self) -> Sequence[tuple[TraceProvider, str]]:
-        """What says what plugins wrote into files of other programs, each with its plugin."""
+        """Providers that report what plugins wrote into files of other programs, each with its plugin."""
         return self._registered.traces
 
     def plugin_config(self, plugin: str) -> BaseModel:
-        """A plugin's validated settings."""
+        """Return a plugin's validated settings."""
         return self._registered.configs.get(plugin) or NoSettings()
 
     # Judging
 
     def seats_for(self, tool: Tool) -> tuple[RegisteredEvaluator, ...]:
-        """The evaluators that have something to say of a tool, and whether each may suggest to allow."""
+        """Return the evaluators that apply to a tool, each with a flag for whether it may suggest allowing calls."""
         return tuple(
             RegisteredEvaluator(evaluator, self._trusts(plugin))
             for evaluator, plugin in self._registered.evaluators
@@ -175,7 +175,7 @@ class Runtime:
             session.court.judge_anew()
 
     def plugin_rules(self, settings: Settings) -> Iterator[Rule]:
-        """What plugins bring along: one that is not trusted may only tighten, and none of them lifts a floor."""
+        """Yield the plugins' rules: those of an untrusted plugin may only tighten, and none may lift a floor."""
         for rule, plugin in self._registered.rules:
             trusted = plugin in settings.security.trust
             if trusted or rule.decision is not Decision.ALLOW:
@@ -202,7 +202,7 @@ class Runtime:
     # Sandboxes
 
     async def sandbox(self) -> SandboxChoice:
-        """The sandbox of this process, chosen when it is first asked for."""
+        """Return the sandbox of this process, chosen on first use."""
         if self._sandbox is None:
             async with self._choosing:
                 if self._sandbox is None:
@@ -210,7 +210,7 @@ class Runtime:
         return self._sandbox
 
     async def offer(self, judging: EvaluationContext, settings: Settings | None = None) -> SandboxOffer | None:
-        """What the sandbox here gives to a call in these circumstances; None when there is none for it."""
+        """Return what the sandbox offers a call in this context, or None if no sandbox can be used for it."""
         if judging.platform != self.platform:
             return None
         sandbox = (await self.sandbox()).sandbox
@@ -248,9 +248,10 @@ class Runtime:
     # Backends
 
     def choose_backend(self, name: str | None) -> str | None:
-        """The named backend, or, unset, one that is here: a tree first, then anything that reads a screen.
+        """Return the named backend, or for None the best one usable here.
 
-        Raises `BackendUnavailable` for a name that no plugin supplies.
+        Prefers the accessibility tree, then OCR, then screen parsing. Returns None if no backend is usable. Raises
+        `BackendUnavailable` for a name that no plugin supplies.
         """
         if name is not None:
             if name not in self.backends:
@@ -271,7 +272,10 @@ class Runtime:
         return BackendUnavailable(f"there is no vision backend {name!r}{said}", hint=hint)
 
     def lacks(self, backend: type[VisionBackend]) -> str | None:
-        """Why a backend cannot be used here, with its settings; None when nothing is known against it. A check that fails is what it lacks."""
+        """Return why a backend cannot be used here with its settings, or None if no reason is known.
+
+        A check that crashes counts as a reason.
+        """
         try:
             return backend.missing() or backend.unfit(self._backend_config(backend))
         # A backend is plugin code; its failure must not keep the others from being chosen.
@@ -285,7 +289,7 @@ class Runtime:
         )
 
     async def open_backend(self, name: str, session: Session) -> VisionBackend:
-        """A backend, open for one session; `BackendUnavailable` says what it lacks."""
+        """Open a backend for one session. Raises `BackendUnavailable` with what it lacks."""
         chosen = self.backends.get(name)
         if chosen is None:
             raise self._no_backend(name)
@@ -312,7 +316,7 @@ class Runtime:
     # Desktops and services
 
     def desktop_missing(self, choice: str) -> str | None:
-        """Why a desktop cannot be used at all; None when nothing is known against it."""
+        """Return why a desktop cannot be used at all, or None if no reason is known."""
         found = self._registered.services.get("desktops")
         if choice != "current":
             return found[0].missing() if found else "no plugin here supplies desktops; handrail install handrail-gui"
@@ -321,7 +325,7 @@ class Runtime:
         return None
 
     async def desktop(self, choice: str, *, session: str) -> Desktop:
-        """The person's own desktop, a new private one, or a started one by its name."""
+        """Return the user's own desktop, a new private one, or a running one by name."""
         if choice == "current" and "desktops" not in self._registered.services:
             return Desktop("current", self.environment.get("DISPLAY"))
         desktops: Desktops = await self.service("desktops", session=None, desktop=None)
@@ -335,11 +339,11 @@ class Runtime:
         return await desktops.attach(choice)
 
     def scope_of(self, capability: str) -> ServiceScope:
-        """The scope of the service that supplies a capability; `ToolUnavailable` when none does."""
+        """Return the scope of the service that supplies a capability. Raises `ToolUnavailable` if no service does."""
         return self._service(capability)[0].scope
 
     async def service(self, capability: str, *, session: Session | None, desktop: Desktop | None) -> Any:
-        """The service object of a capability, opened on first use and shared in its scope."""
+        """Return the service object of a capability, opened on first use and shared within its scope."""
         service, plugin = self._service(capability)
         if service.scope == "desktop" and desktop is None and session is not None:
             desktop = await session.desktop()
@@ -354,9 +358,9 @@ class Runtime:
             return self._open[key]
 
     async def close_services(self, *, session: Session | None = None) -> Sequence[str]:
-        """Close the services of one session, or all and the sandbox, newest first; what ended with them, in words.
+        """Close the services of one session, or all services and the sandbox; return what ended, in words.
 
-        One that fails does not keep the others open.
+        Closes the newest service first. A service that fails to close does not keep the others open.
         """
         ended: list[str] = []
         keys = [key for key in reversed(self._open) if session is None or key[1] == session.id]
@@ -390,10 +394,12 @@ class Runtime:
         workspace: Iterable[Path] | None = None,
         by_hand: bool = False,
     ) -> AsyncGenerator[Session, None]:
-        """A session, closed at the end with everything it started. Raises `ConfigError` for a root of the workspace that is no folder.
+        """Open a session; on exit, close it and everything it started.
 
-        `desktop`: how it is chosen, or one that is there already, in whatever process. `by_hand`: a person makes the calls.
-        They say yes by making them, and the mode that agents work in is not theirs.
+        Raises `ConfigError` if a workspace root is not a folder.
+
+        `desktop`: the name of a choice, or an existing desktop of any process. `by_hand`: the user makes the calls
+        themselves, which approves them; the mode configured for agents does not apply.
         """
         name = desktop.name if isinstance(desktop, Desktop) else desktop
         settings = self.settings if name is None else self.settings.model_copy(update={"desktop": name})
@@ -420,12 +426,12 @@ class Runtime:
                 await session.close()
 
     async def settle(self) -> None:
-        """Wait for what goes on beside the sessions."""
+        """Wait for background work that is not part of a session."""
         if self._tidying is not None:
             await asyncio.wait([self._tidying])
 
     def _tidy(self, settings: Settings) -> None:
-        """Take out what past sessions left and nobody keeps any longer, beside the session that begins."""
+        """Start to delete expired leftovers of past sessions, in the background."""
         if self._tidying is None or self._tidying.done():
             from handrail.artifacts.retention import prune_sessions
 
@@ -443,7 +449,7 @@ class Runtime:
             self._following.look()
 
     def _services_of(self, session: StoppableSession) -> Iterator[tuple[str, ClosableService]]:
-        """What is open for a session and its desktop."""
+        """Return the open services of a session and its desktop, by name."""
         return ((name, service) for (name, owner), service in self._open.items() if owner in session.owners)
 
 
@@ -457,7 +463,7 @@ async def open_runtime(
     plugins: PluginSet | None = None,
     reload: Callable[[], LoadedConfig] | None = None,
 ) -> AsyncGenerator[Runtime, None]:
-    """A runtime with its plugins loaded; everything that was opened is closed at the end.
+    """Open a runtime with its plugins loaded; on exit, close everything that was opened.
 
     `reload` reads the configuration again when one of its files has changed.
     """
@@ -485,7 +491,7 @@ async def open_runtime(
 
 
 def _is_applicable(evaluator: Evaluator, tool: Tool) -> bool:
-    """Whether it wants to judge calls of the tool; one that fails to say is asked about each call."""
+    """Return True if the evaluator wants to judge calls of the tool, or crashes when asked."""
     try:
         return evaluator.applies(tool)
     # An evaluator is plugin code, and one that crashes must not be left out.
@@ -511,7 +517,10 @@ def _build_evaluation_context(runtime: Runtime) -> EvaluationContext:
 
 
 def _iter_command_files(runtime: Runtime) -> Iterator[Path]:
-    """The files that commands of observers name, and those of the workspace that commands of servers name."""
+    """Yield the files named in observer commands, and the files in writable folders named in server commands.
+
+    The program of an observer command is included only if it is in a writable folder, too.
+    """
     settings, folder = runtime.settings, runtime.cwd
     home = find_home_folder(runtime.environment)
     roots = resolve_named_folders(
@@ -531,7 +540,7 @@ def _iter_command_files(runtime: Runtime) -> Iterator[Path]:
 
 
 def _iter_server_commands(settings: Settings) -> Iterator[tuple[Sequence[str], str | None]]:
-    """The commands of servers, and the folders that they are to run in."""
+    """Yield the commands of servers and the working directory of each, or None."""
     for server in settings.mcp.servers.values():
         if server.command:
             yield server.command, server.cwd

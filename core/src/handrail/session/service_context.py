@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ServiceContext(Protocol):
-    """What a service may use when it opens."""
+    """Context available to a service while it opens."""
 
     @property
     def config(self) -> BaseModel:
@@ -30,7 +30,7 @@ class ServiceContext(Protocol):
 
     @property
     def programs(self) -> HostPrograms:
-        """The programs that may be started for Handrail's own purposes, which nobody is asked about."""
+        """Programs that Handrail may start for its own purposes without approval."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class ServiceContext(Protocol):
         ...
 
     def stop_desktop(self) -> None:
-        """Stop every agent on the desktop, in all processes, until a person resumes them. May be called in any thread."""
+        """Stop all agents on the desktop, in every process, until the user resumes them. Callable from any thread."""
         ...
 
     async def service(self, capability: str) -> Any:

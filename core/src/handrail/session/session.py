@@ -70,9 +70,9 @@ CLOSE_TIMEOUT_S = 5.0
 
 
 class Session:
-    """One agent's session: made by `Runtime.session`, used from one event loop, shared with nobody.
+    """Session of one agent: created by `Runtime.session`, used from one event loop, never shared.
 
-    `desktop` is "current", "private" or the name of a started one. Calls go through `call` and `batch`, and through nothing else.
+    `desktop` is "current", "private" or the name of a running one. All calls go through `call` and `batch`.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Session:
         )
 
     def _observers(self) -> SessionObservers | None:
-        """Who looks at calls, of plugins and of the configuration."""
+        """Return the observers of calls from plugins and the configuration, or None if there are none."""
         observers: list[Observer] = list(self.runtime.observers.values())
         if self.settings.observers:
             from handrail.pipeline.observer_commands import CommandObserver
@@ -222,11 +222,12 @@ class Session:
         final: bool = False,
         call_id: str | None = None,
     ) -> ToolResult:
-        """Put files back as they were before a call of this or another session: `ID` or `SESSION/ID`; None for the newest that is not undone.
+        """Restore files as they were before a call of this or another session: `ID` or `SESSION/ID`.
 
-        It is a call of its own, judged as one that writes those files, recorded, and undone like any other. Nothing is undone where files were
-        changed since, unless `force` undoes that, too, or `skip_changed` leaves such files as they are. The same is true of files whose present
-        contents could not be brought back by a redo, which `final` allows to be taken away. Never raises.
+        None selects the newest call that is not undone. The undo is itself a call: judged as one that writes those
+        files, recorded, and undone like any other. If any file was changed since, nothing is undone, unless `force`
+        undoes that change, too, or `skip_changed` leaves such files as they are. The same applies to files whose
+        present contents a redo could not restore; `final` allows losing those contents. Never raises.
         """
         from handrail.undo.undo_tool import UNDO_TITLE, build_undo_arguments
 
@@ -258,38 +259,45 @@ class Session:
         return plan, lines
 
     def cancel(self, call_id: str | Collection[str] | None = None, *, why: Stopped | None = None) -> int:
-        """Stop one call, several, or all, whether they wait, are asked about or run; how many there were. Their results say `cancelled`."""
+        """Cancel one call, several, or all, in any state (queued, awaiting approval or running); return how many.
+
+        Their results have status `cancelled`.
+        """
         return self.scheduler.cancel(call_id, why or Stopped("the call was cancelled"))
 
     def events(self) -> EventStream:
-        """What happens from now on, for `async for event in session.events()`; it ends with the session and holds up no call."""
+        """Return a stream of events from now on, for `async for event in session.events()`.
+
+        The stream ends with the session and never blocks a call.
+        """
         from handrail.events.event_stream import EventStream
 
         return EventStream(self.bus)
 
     def begin_turn(self, values: Mapping[str, Any] | None = None) -> None:
-        """A new turn: from what a person says to the agent's answer to it. `values` are what its stash begins with.
+        """Begin a new turn: from a user message to the agent's answer to it.
 
-        A host that knows no turns leaves the session in its first one.
+        `values` are the initial contents of its stash. If a host has no notion of turns, the session stays in its first
+        one.
         """
         self.turn_stash = Bag(values)
 
     # Tools
 
     async def tools(self) -> list[Tool]:
-        """What the agent sees in the model step that begins now: what it saw before in its order, then what is new."""
+        """Begin a model step and return the tools the agent sees: earlier ones in their order, then new ones."""
         return [listed.tool for listed in await self.begin_step() if listed.available]
 
     async def begin_step(self) -> list[ListedTool]:
-        """`all_tools`, as a host asks before each step of its model. The ephemeral tools of the step before are gone."""
+        """Begin a model step and return `all_tools`; ephemeral tools of the previous step are removed."""
         return await self.listing.begin_step()
 
     async def all_tools(self) -> list[ListedTool]:
-        """Every tool that is known, with the reason where it cannot be called."""
+        """Return every known tool, with the reason if it cannot be called."""
         return await self.listing.all()
 
     def offer(self, toolset: Toolset, *, owner: str = "host") -> None:
-        """Take in tools of whoever holds the session, beside those of plugins. A name that is taken stays whose it is."""
+        """Add tools of the session's host to those of plugins. A name already in use keeps its owner."""
         self.listing.offer(toolset, owner=owner)
 
     async def load_tools(self, names: Iterable[str], *, source: str) -> None:
@@ -304,7 +312,7 @@ class Session:
         self.listing.unload(source)
 
     def plugin_config(self, tool: str) -> BaseModel:
-        """The settings of the plugin that owns a tool."""
+        """Return the settings of the plugin that owns a tool."""
         return self.runtime.plugin_config(self.listing.plugin_of(tool))
 
     # Judging
@@ -325,7 +333,7 @@ class Session:
 
     @property
     def confirmer(self) -> Confirmer | None:
-        """Who says yes; one whose `at_terminal` is True is a person at the terminal that Handrail was started at."""
+        """Confirmer, or None; with `at_terminal` True, it is the user at the terminal where Handrail was started."""
         return self._confirmer
 
     @confirmer.setter
@@ -335,7 +343,7 @@ class Session:
         self.listing.look_again()
 
     def _leave(self, question: Approval | Inquiry) -> PostedQuestion[Any]:
-        """A question, left for a person at this machine."""
+        """Post a question to the inbox for a user of this machine."""
         from handrail.approval.inbox import post_question
 
         return post_question(question, places=self.runtime.places, session=self.id)
@@ -349,12 +357,12 @@ class Session:
         self.court.judge_anew()
 
     def _artifact_came(self) -> None:
-        """Tools that ask something of it are there now, or know of it."""
+        """Publish a tool change: tools that query artifacts may have appeared, or may have a new artifact to query."""
         if self.bus.listening:
             self.bus.publish(ToolsChanged("", "the session holds another artifact"))
 
     def check_stopped(self) -> None:
-        """Raise `Failsafe` while a person holds the stop switch of this desktop."""
+        """Raise `Failsafe` while the user has engaged the stop switch of this desktop."""
         stops, opened = self.runtime.stops, self._desktop
         stopped = stops.engaged(self.settings.desktop) or (
             opened is not None and opened.temporary and stops.engaged(opened.switch)
@@ -366,7 +374,7 @@ class Session:
 
     @property
     def confining(self) -> bool:
-        """Whether a command of it runs in a sandbox, or has left there what is not looked through yet."""
+        """True if a command of the session runs in a sandbox, or has left changes there that are not inspected yet."""
         return self._confines is not None and self._confines.running
 
     @property
@@ -375,9 +383,11 @@ class Session:
         return self._confines.temporary if self._confines else None
 
     async def confinement(self, tool: Tool, view: View | None = None, *, hosts: Sequence[str] = ()) -> Confinement:
-        """Return the confinement of a call of the tool; `NoSandbox` says why there is none and the cure.
+        """Return the confinement for a call of the tool.
 
-        `hosts` are those that the call may connect to, and no others.
+        Raises `NoSandbox`, with the reason and the remedy, if there is none.
+
+        `hosts` are the only hosts that the call may connect to.
         """
         from handrail.sandbox.confinement import find_unfit_workspace
 
@@ -435,7 +445,10 @@ class Session:
         return self._confines
 
     async def begin_question(self) -> HostRun:
-        """Hold the session's sandboxed commands while a person is asked about a call on the host, so that it runs what they were shown."""
+        """Pause the session's sandboxed commands while the user is asked about a call on the host.
+
+        This ensures that the call runs what the user was shown.
+        """
         from handrail.sandbox.quarantine import HostRun
 
         run = HostRun(asked=True)
@@ -452,9 +465,10 @@ class Session:
         return await self._begin_run(HostRun(confined=sandbox.traffic))
 
     async def begin_host_run(self, view: View | None, asked: HostRun | None = None) -> HostRun | None:
-        """Make the workspace safe for a call that could have been confined and runs on the host; None for a view that needs no workspace.
+        """Make the workspace safe for a call that could have been confined but runs on the host.
 
-        `asked` is what has held commands since a person was asked. Raises `Denied` where it cannot be made safe.
+        Returns None for a view that needs no workspace. `asked` is the run that has held commands since the user was
+        asked. Raises `Denied` if the workspace cannot be made safe.
         """
         from handrail.sandbox.quarantine import HostRun
 
@@ -492,7 +506,10 @@ class Session:
             raise
 
     async def _prepare_run(self, run: HostRun) -> None:
-        """Hold other commands and put aside what they have left. Raises `Denied` where the workspace cannot be made safe."""
+        """Hold other commands and quarantine what they left behind.
+
+        Raises `Denied` if the workspace cannot be made safe.
+        """
         await self._hold_for(run, self._own_confines().prepare_host_run)
         try:
             if run.unheld:
@@ -512,14 +529,17 @@ class Session:
             raise
 
     def end_host_run(self, run: HostRun) -> None:
-        """The call is over: let sandboxed commands run on."""
+        """End the call's host run and let sandboxed commands resume."""
         if run not in self._host_runs:
             return
         self._host_runs.remove(run)
         self._own_confines().end_host_run(run)
 
     def written_outside(self, verdict: Verdict) -> Callable[[], None]:
-        """Return what to call when a call outside the sandbox is over: the files that it was allowed to write are not put aside."""
+        """Return a callback to run when a call outside the sandbox ends.
+
+        The callback exempts the files that the call was allowed to write from quarantine.
+        """
         if self._confines is None:
             return lambda: None
         written = [touch.what for part in verdict.parts for touch in part.touches if touch.kind == "write"]
@@ -528,7 +548,7 @@ class Session:
     # Desktop, services, backend
 
     async def desktop(self) -> Desktop:
-        """The desktop this session works on, started or found on first use."""
+        """Return the desktop this session works on, started or found on first use."""
         if self._desktop is not None:
             return self._desktop
         async with self._opening:
@@ -543,7 +563,7 @@ class Session:
         return (self.id, self._desktop.key) if self._desktop is not None else (self.id,)
 
     async def service(self, capability: str) -> Any:
-        """A service of this process, desktop or session; `ToolUnavailable` when no plugin supplies it."""
+        """Return a service of this process, desktop or session. Raises `ToolUnavailable` if no plugin supplies it."""
         scope = self.runtime.scope_of(capability)
         desktop = await self.desktop() if scope == "desktop" else None
         return await self.runtime.service(capability, session=self, desktop=desktop)
@@ -563,18 +583,18 @@ class Session:
 
     @property
     def backend(self) -> str | None:
-        """The chosen vision backend's name; None when there is none."""
+        """Name of the chosen vision backend; None if there is none."""
         return self._backend
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What the chosen backend declares; not what a fallback could."""
+        """Capabilities the chosen backend declares, without those of fallbacks."""
         chosen = self.runtime.backends.get(self._backend or "")
         return chosen.capabilities if chosen else frozenset()
 
     @property
     def vision(self) -> Vision:
-        """How a call that begins now sees: the chosen backend, and the fallbacks after it."""
+        """Vision for calls that begin now: the chosen backend, followed by the fallbacks."""
         return self.views.now
 
     async def use_backend(self, name: str) -> None:
@@ -598,7 +618,7 @@ class Session:
         return changed
 
     def _chain(self) -> tuple[str, ...]:
-        """The backends that are asked, in order: the chosen one, then the fallbacks."""
+        """Return the backends to try, in order: the chosen one, then the fallbacks."""
         return tuple(name for name in (self._backend, *self.settings.backend_fallback) if name)
 
     def apply(self, settings: Settings) -> None:
@@ -622,7 +642,10 @@ class Session:
         self.bus.publish(ToolsChanged("", "the configuration was changed"))
 
     async def close(self) -> None:
-        """Stop what runs, close what was opened, end the audit. Whatever is called later is refused. Closing it again waits for that end."""
+        """Stop running calls, close what was opened, end the audit log. Later calls are refused.
+
+        Closing again waits for the first close to finish.
+        """
         if self.closed:
             await self._over.wait()
             return

@@ -1,4 +1,4 @@
-"""What a running tool is given beside its parameters."""
+"""Context that a running tool receives in addition to its parameters."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ToolContext(CallContext):
 
     @property
     def observations(self) -> Observations:
-        """What this session has seen, and the only place where element ids are given."""
+        """Observations of this session, and the only source of element ids."""
         return self.session.observations
 
     @property
@@ -103,7 +103,7 @@ class ToolContext(CallContext):
 
     @property
     def programs(self) -> HostPrograms:
-        """The programs that may be started for Handrail's own purposes, which nobody is asked about."""
+        """Programs that Handrail may start for its own purposes without approval."""
         return self.session.runtime.programs
 
     @property
@@ -122,9 +122,9 @@ class ToolContext(CallContext):
         return ensure_private_folder(self.session.runtime.places.data)
 
     def judged_path(self, text: str, kind: AccessKind = "read") -> Path:
-        """The real place that was judged when the call named it `text`; open it with `handrail.fs.safe_open`.
+        """Return the real path that was judged when the call named it `text`; open it with `handrail.fs.safe_open`.
 
-        `kind` is what was declared to be done there. Raises `Denied` when `text` leads elsewhere by now.
+        `kind` is the declared kind of access. Raises `Denied` if `text` resolves elsewhere by now.
         """
         judged = {touch.what for part in self.verdict.parts for touch in part.touches if touch.kind == kind}
         if len(judged) == 1:
@@ -151,7 +151,7 @@ class ToolContext(CallContext):
         self.session.keep(cwd=cwd, environment=environment)
 
     async def desktop(self) -> Desktop:
-        """The session's desktop, started on first use when it is a private one."""
+        """Return the session's desktop; a private one is started on first use."""
         return await self.session.desktop()
 
     async def service(self, capability: str) -> Any:
@@ -160,22 +160,23 @@ class ToolContext(CallContext):
 
     @property
     def vision(self) -> Vision:
-        """How this call sees: the backend that was chosen when it began, and the fallbacks after it."""
+        """Vision for this call: the backend that was chosen when it began, and the fallbacks after it."""
         return self.session.views.of(self.invocation)
 
     async def call(self, name: str, args: Mapping[str, Any], *, ask: str | None = None) -> ToolResult:
-        """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation.
+        """Call another tool through the full pipeline as part of this call.
 
-        `ask` says why a person is to be asked first, whatever policy says.
+        The nested call inherits the leases, deadline and cancellation of this one. `ask` is the reason to prompt the
+        user first, regardless of policy.
         """
         self._children += 1
         call_id = f"{self.call_id}.{self._children}"
         return await self.session.nested(name, args, call_id=call_id, parent=self.invocation, ask=ask)
 
     async def ask(self, questions: Sequence[Question]) -> tuple[Reply, ...]:
-        """A person's answers, in order; None for a question that they left open. They are the person's own words.
+        """Return the user's own answers, in order; None for a question they left open.
 
-        Raises `NoConfirmer` where nobody answers, `DeniedByUser` where a person would not.
+        Raises `NoConfirmer` if nobody answers, `DeniedByUser` if the user declines.
         """
         from handrail.approval.ask_user import ask_questions
 
@@ -194,7 +195,7 @@ class ToolContext(CallContext):
         self.session.changes.goes_on(self.call_id, running)
 
     def checkpoint(self) -> None:
-        """Raise if the call, or one that it is part of, has been stopped. To be called before each step that cannot be taken back."""
+        """Raise if this call or an enclosing one has been stopped. Call it before each irreversible step."""
         if self._running.why is not None:
             raise self._running.why
         above = self.invocation.parent
@@ -207,7 +208,7 @@ class ToolContext(CallContext):
 
     @property
     def listening(self) -> bool:
-        """Whether anybody follows the events of this session."""
+        """True if anyone is subscribed to the events of this session."""
         return self.session.bus.listening
 
     def output(self, stream: str, text: str) -> None:

@@ -46,46 +46,49 @@ SAMPLE_INTENT = "the button that saves"
 
 
 class FakeBackendContext:
-    """What a backend under test may ask for: a desktop that is only a name, this process's environment, no services and no secrets."""
+    """Context for a backend under test.
+
+    It has a desktop that is only a name and this process's environment, but no services and no secrets.
+    """
 
     desktop = Desktop("test", ":0")
     environment: Mapping[str, str] = os.environ
     network = NetworkSettings()
 
     async def secret(self, name: str) -> str:
-        """There is none."""
+        """Raise `NotFound`: the contract has no secrets."""
         raise NotFound(f"the contract knows no secret {name!r}; give a fixture `context` that does")
 
     async def service(self, capability: str) -> Any:
-        """None is supplied."""
+        """Raise `ToolUnavailable`: the contract supplies no services."""
         raise ToolUnavailable(f"the contract supplies no service {capability!r}; give a fixture `context` that does")
 
 
 class VisionBackendContract:
-    """What every backend promises, by the capabilities it declares.
+    """Contract of every vision backend, by the capabilities that it declares.
 
         class TestTesseract(VisionBackendContract):
             @pytest.fixture
             def backend(self):
                 return Tesseract(Tesseract.Config())
 
-    Give the fixture `backend`: a new one, not yet open. For backends that need other things, give `context` (what `open` gets) and `pixels` (a
-    numpy array, height x width x 3, BGR, with something to see).
+    Provide the fixture `backend`: a new one, not yet open. For backends with other needs, also provide `context` (what
+    `open` receives) and `pixels` (a numpy array, height x width x 3, BGR, with something to see).
     """
 
     @pytest.fixture
     def backend(self) -> VisionBackend:
-        """The backend under test, not yet open."""
+        """Return the backend under test, not yet open."""
         raise NotImplementedError("give a fixture `backend` that returns a new VisionBackend")
 
     @pytest.fixture
     def context(self) -> Any:
-        """What `open` is given."""
+        """Return the context that `open` receives."""
         return FakeBackendContext()
 
     @pytest.fixture
     def pixels(self) -> Any:
-        """The picture that is shown: a dark bar on a light ground."""
+        """Return the picture to show: a dark bar on a light background."""
         import numpy as np
 
         picture = np.full((160, 320, 3), 240, np.uint8)
@@ -94,7 +97,7 @@ class VisionBackendContract:
 
     @pytest.fixture
     def frame(self, pixels: Any) -> Frame:
-        """The picture at the left end of a second monitor."""
+        """Return the picture as a frame at the left end of a second monitor."""
         return create_frame(pixels, -1000, 40)
 
     # What it says of itself
@@ -104,7 +107,7 @@ class VisionBackendContract:
         assert BACKEND_NAME.fullmatch(type(backend).name), f"{type(backend).name!r} is no name of a backend"
 
     def test_its_capabilities_are_a_frozenset_of_words(self, backend: VisionBackend) -> None:
-        """If this fails, declare `capabilities = frozenset({…})` on the class, with at least one word."""
+        """If this fails, declare `capabilities = frozenset({…})` on the class, with at least one capability."""
         declared = type(backend).capabilities
         assert isinstance(declared, frozenset), f"capabilities is a {type(declared).__name__}"
         assert declared, "it declares no capability, so nothing would ever ask it"
@@ -125,7 +128,10 @@ class VisionBackendContract:
         )
 
     def test_it_says_quickly_what_it_lacks(self, backend: VisionBackend) -> None:
-        """If this fails, `missing` must be quick, import nothing heavy, and give None or a sentence with the cure: it runs at every start."""
+        """If this fails, make `missing` quick and free of heavy imports: it runs at every start.
+
+        It must return None, or a sentence that includes the remedy.
+        """
         before, began = set(sys.modules), time.monotonic()
         lacks = type(backend).missing()
         assert time.monotonic() - began < MAX_MISSING_S, "`missing` takes too long"
@@ -134,24 +140,32 @@ class VisionBackendContract:
         assert not heavy, f"`missing` imports {sorted(heavy)}"
 
     def test_its_settings_have_defaults_and_refuse_unknown_keys(self, backend: VisionBackend) -> None:
-        """If this fails, give each field of `LoadedConfig` a default that works, and set `extra="forbid"`: a key with a typo must not be silent."""
+        """If this fails, give each field of `Config` a working default, and set `extra="forbid"`.
+
+        A mistyped key must not be accepted silently.
+        """
         type(backend).Config()
         with pytest.raises(ValidationError):
             type(backend).Config.model_validate({"no_such_key": 1})
 
     def test_it_has_a_deadline(self, backend: VisionBackend) -> None:
-        """If this fails, give `deadline` in seconds: how long one answer may take."""
+        """If this fails, set `deadline`: the maximum time for one answer, in seconds."""
         assert 0 < backend.deadline <= 600
 
     # Opening and closing
 
     async def test_it_may_be_closed_without_having_been_opened(self, backend: VisionBackend) -> None:
-        """If this fails, `close` must give back what there is, which may be nothing: it is called after a failed `open` too."""
+        """If this fails, make `close` release what exists, which may be nothing.
+
+        It is also called after a failed `open`.
+        """
         await _close_within_deadline(backend)
 
     async def test_it_leaves_nothing_behind(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, `close` must end every task, thread and process that there is by then, close every file, and remove temporary ones; the
-        working directory and the signals belong to the whole program.
+        """If this fails, make `close` clean up everything that exists by then.
+
+        It must end every task, thread and child process, close every file, and remove temporary ones. It must not
+        change the working directory or the signal handlers, which concern the entire program.
         """
         program = _snapshot_process_state()
         await backend.open(context)
@@ -187,7 +201,10 @@ class VisionBackendContract:
             assert time.monotonic() - began < backend.deadline, _describe_timeout(backend)
 
     async def test_it_does_not_block_the_loop(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, move the work to `anyio.to_thread.run_sync` or a process: nothing else of the program runs meanwhile, no stop either."""
+        """If this fails, move the work to `anyio.to_thread.run_sync` or a process.
+
+        Nothing else in the program runs meanwhile, not even a stop.
+        """
         longest = 0.0
 
         async def tick() -> None:
@@ -211,7 +228,10 @@ class VisionBackendContract:
         assert longest < MAX_BLOCKED_S, f"the event loop stood still for {longest:.2f} s"
 
     async def test_it_stops_when_it_is_cancelled(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, let the cancellation through: shield nothing that takes long, and give threads `abandon_on_cancel=True`."""
+        """If this fails, let the cancellation propagate.
+
+        Shield nothing that takes long, and call threads with `abandon_on_cancel=True`.
+        """
         async with open_backend(backend, context):
             began = time.monotonic()
             with anyio.move_on_after(0.001):
@@ -220,7 +240,7 @@ class VisionBackendContract:
             await _request_answer(backend, frame)
 
     async def test_odd_pictures_are_answered_or_refused(self, backend: VisionBackend, context: Any) -> None:
-        """If this fails, answer with nothing found, or raise `BackendUnavailable`: whatever is on a screen, no other error may come out."""
+        """If this fails, return an empty result or raise `BackendUnavailable`: no screen may cause any other error."""
         import numpy as np
 
         noise = np.random.default_rng(7).integers(0, 256, (33, 1000, 3), np.uint8)
@@ -232,7 +252,7 @@ class VisionBackendContract:
                     continue
 
     async def test_the_picture_stays_as_it_is(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, copy the pixels before you draw on them: others look at the same picture."""
+        """If this fails, copy the pixels before drawing on them: others use the same picture."""
         before = frame.pixels.copy()
         async with open_backend(backend, context):
             await _request_answer(backend, frame)
@@ -241,7 +261,7 @@ class VisionBackendContract:
     async def test_several_at_once_each_get_their_own_answer(
         self, backend: VisionBackend, context: Any, frame: Frame
     ) -> None:
-        """If this fails, keep nothing of one question in the backend while another may run, or take turns."""
+        """If this fails, keep no state of one request in the backend while another may run, or take turns."""
         answers: dict[int, str] = {}
         async with open_backend(backend, context):
 
@@ -256,7 +276,10 @@ class VisionBackendContract:
         assert len(set(answers.values())) == 1, "the same picture at three places was seen differently"
 
     async def test_every_element_lies_in_the_picture(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, give rectangles in screen pixels: those of the picture moved by `frame.screen.x` and `.y`, not scaled, none empty."""
+        """If this fails, return rectangles in screen pixels.
+
+        They are the picture's rectangles moved by `frame.screen.x` and `.y`, not scaled, and none of them is empty.
+        """
         for element in await self._elements(backend, context, frame):
             assert element.rect is not None, f"{element.role} {element.text!r} has no rectangle"
             assert not element.rect.empty, f"{element.role} {element.text!r} has an empty rectangle"
@@ -267,7 +290,10 @@ class VisionBackendContract:
     async def test_a_picture_elsewhere_on_the_screen_is_seen_there(
         self, backend: VisionBackend, context: Any, frame: Frame
     ) -> None:
-        """If this fails, rectangles are not screen pixels: the same picture further right must give the same rectangles further right."""
+        """If this fails, the rectangles are not in screen pixels.
+
+        The same picture further to the right must give the same rectangles further to the right.
+        """
         here = await self._elements(backend, context, frame)
         there = await self._elements(type(backend)(backend.config), context, create_frame(frame.pixels, 777, 333))
         moved = [Rect(e.rect.x - 777, e.rect.y - 333, e.rect.width, e.rect.height) for e in there if e.rect]
@@ -277,7 +303,11 @@ class VisionBackendContract:
     async def test_elements_are_named_as_the_contract_says(
         self, backend: VisionBackend, context: Any, frame: Frame
     ) -> None:
-        """If this fails: `role` is a word, `id` is empty (the session numbers elements), `confidence` is None or from 0 to 1, `source` is a word."""
+        """If this fails, correct the fields of the elements.
+
+        `role` is a word, `id` is empty (the session numbers elements), `confidence` is None or from 0 to 1, and
+        `source` is one of the known words.
+        """
         for element in await self._elements(backend, context, frame):
             assert element.role, "an element has no role"
             assert element.id == "", f"it numbers elements itself ({element.id!r}); leave `id` empty"
@@ -287,7 +317,10 @@ class VisionBackendContract:
     async def test_a_fingerprint_is_of_the_thing_and_not_of_who_asked_before(
         self, backend: VisionBackend, context: Any, frame: Frame
     ) -> None:
-        """If this fails, make `fingerprint` of what is seen, not of a count or of what other sessions were shown: the same thing keeps it."""
+        """If this fails, derive `fingerprint` from what is seen: the same thing keeps it.
+
+        Do not derive it from a counter, or from what other sessions were shown.
+        """
         first = await self._elements(backend, context, frame)
         await self._elements(
             type(backend)(backend.config), context, create_frame(frame.pixels[::-1, ::-1].copy(), 0, 0)
@@ -298,7 +331,7 @@ class VisionBackendContract:
         )
 
     async def test_an_answer_belongs_to_who_asked(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, build a new list for each answer: who gets one may change it."""
+        """If this fails, build a new list for each answer: the caller may change it."""
         if not type(backend).capabilities & {"parse_screen", "ocr"}:
             return
         async with open_backend(backend, context):
@@ -318,7 +351,7 @@ class VisionBackendContract:
         )
 
     async def test_a_description_says_something(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, `understand` gives words; raise `BackendUnavailable` when there are none."""
+        """If this fails, make `understand` return text, or raise `BackendUnavailable` if it has none."""
         if "understand" not in type(backend).capabilities:
             return
         async with open_backend(backend, context):
@@ -327,7 +360,10 @@ class VisionBackendContract:
         assert described.strip(), "understand gave an empty text"
 
     async def test_a_plan_stays_in_the_picture(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, `plan` gives a `Plan` whose points are screen pixels of the picture, and touches nothing."""
+        """If this fails, make `plan` return a `Plan` whose points are screen pixels of the picture.
+
+        It must touch nothing.
+        """
         if "plan_actions" not in type(backend).capabilities:
             return
         async with open_backend(backend, context):
@@ -340,7 +376,7 @@ class VisionBackendContract:
                 assert frame.screen.contains(x, y), f"({x}, {y}) is outside {frame.screen}"
 
     async def test_a_tree_is_a_tree(self, backend: VisionBackend, context: Any) -> None:
-        """If this fails, `tree` gives a `Tree` of at most `budget` elements."""
+        """If this fails, make `tree` return a `Tree` of at most `budget` elements."""
         if "accessibility_tree" not in type(backend).capabilities:
             return
         async with open_backend(backend, context):
@@ -362,7 +398,7 @@ class VisionBackendContract:
 
 @contextmanager
 def use_own_temporary_folder() -> Generator[Path]:
-    """A folder in which `tempfile` puts what it makes meanwhile: nobody else's files are in it."""
+    """Yield a directory that `tempfile` uses meanwhile and that contains only files made by this process."""
     before = tempfile.tempdir
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
@@ -374,7 +410,7 @@ def use_own_temporary_folder() -> Generator[Path]:
 
 @asynccontextmanager
 async def open_backend(backend: VisionBackend, context: Any) -> AsyncGenerator[VisionBackend, None]:
-    """The backend while it is open."""
+    """Open the backend for the duration of the block and yield it."""
     try:
         await backend.open(context)
         yield backend
@@ -383,13 +419,13 @@ async def open_backend(backend: VisionBackend, context: Any) -> AsyncGenerator[V
 
 
 def create_frame(pixels: Any, x: int, y: int) -> Frame:
-    """The picture with its upper left corner at that place of the screen."""
+    """Return the picture as a frame with its upper left corner at that point of the screen, in pixels."""
     height, width = pixels.shape[:2]
     return Frame(Rect(x, y, width, height), pixels, time.monotonic())
 
 
 async def _request_answer(backend: VisionBackend, frame: Frame) -> Any:
-    """An answer by the first thing that it can do."""
+    """Request an answer by the first capability that the backend declares."""
     declared = type(backend).capabilities
     if declared & {"parse_screen", "ocr"}:
         return await _await_within_deadline(backend, backend.parse(frame, SAMPLE_INTENT))
@@ -401,7 +437,10 @@ async def _request_answer(backend: VisionBackend, frame: Frame) -> Any:
 
 
 async def _await_within_deadline(backend: VisionBackend, asked: Awaitable[T]) -> T:
-    """What it answers; it is given up at its deadline, as a session does, so that one that hangs fails and the next test begins."""
+    """Return an answer; fail at the backend's deadline, at which a session gives up as well.
+
+    A backend that hangs fails its test, and the next test begins.
+    """
     assert isawaitable(asked), (
         f"a method gave {type(asked).__name__} at once; write it with `async def`, and without `yield`"
     )
@@ -411,7 +450,7 @@ async def _await_within_deadline(backend: VisionBackend, asked: Awaitable[T]) ->
 
 
 async def _close_within_deadline(backend: VisionBackend) -> None:
-    """Closed, as a session waits for it. One that hangs fails: a session could not end."""
+    """Close the backend as a session does, failing if it hangs: a session could not end."""
     with anyio.move_on_after(backend.deadline):
         await backend.close()
         return
@@ -419,7 +458,7 @@ async def _close_within_deadline(backend: VisionBackend) -> None:
 
 
 def _snapshot_process_state() -> tuple[Any, ...]:
-    """What belongs to the whole program."""
+    """Return state of the entire program: the working directory and signal handlers."""
     return os.getcwd(), *(signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM))
 
 
@@ -428,7 +467,7 @@ def _describe_timeout(backend: VisionBackend) -> str:
 
 
 def _normalize_answer(answer: Any, left: int) -> str:
-    """An answer without the place of its picture."""
+    """Return an answer as text, independent of its picture's position."""
     if isinstance(answer, Plan):
         named = [{**action.args, "x": action.args.get("x", left) - left} for action in answer.actions]
         return f"{answer.text} {named}"
@@ -443,7 +482,7 @@ def _normalize_answer(answer: Any, left: int) -> str:
 
 
 def _list_child_processes() -> Collection[str]:
-    """The processes that this one has started and not waited for; none where that cannot be seen."""
+    """Return the ids of this process's children that were not waited for; empty if they cannot be determined."""
     try:
         listed = [Path(thread, "children").read_text() for thread in Path("/proc/self/task").iterdir()]
     except OSError:
@@ -452,7 +491,7 @@ def _list_child_processes() -> Collection[str]:
 
 
 def _count_open_files() -> int:
-    """How many files and sockets this process has open; 0 where that cannot be counted."""
+    """Return how many files and sockets this process has open; 0 if that cannot be counted."""
     try:
         return len(os.listdir("/proc/self/fd"))
     except OSError:

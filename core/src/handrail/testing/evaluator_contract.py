@@ -52,7 +52,7 @@ ODD_TEXTS = (
 
 
 class EvaluatorContract:
-    """What every evaluator promises: it answers, always the same, in words, and does nothing.
+    """Contract of every evaluator: it answers, always the same, in words, and has no side effects.
 
         class TestBudget(EvaluatorContract):
             @pytest.fixture
@@ -67,44 +67,44 @@ class EvaluatorContract:
             def asked(self):
                 return [{"price": 100}]
 
-    Give the fixtures `evaluator` and `tool` (one it judges), and any of `allowed`, `asked` and `denied`: arguments of calls with the
-    suggestion or floor that they must get. `judging` are the circumstances (`build_test_context(tmp_path)`, unless you
-    give others).
+    Provide the fixtures `evaluator` and `tool` (a tool that it judges), and any of `allowed`, `asked` and `denied`:
+    arguments of calls with the suggestion or floor that they must get. `judging` is the context of the calls
+    (`build_test_context(tmp_path)` by default).
     """
 
     @pytest.fixture
     def evaluator(self) -> Evaluator:
-        """The evaluator under test."""
+        """Return the evaluator under test."""
         raise NotImplementedError("give a fixture `evaluator` that returns the Evaluator")
 
     @pytest.fixture
     def tool(self) -> Tool:
-        """A tool whose calls it judges."""
+        """Return a tool whose calls the evaluator judges."""
         raise NotImplementedError("give a fixture `tool` that returns a Tool which the evaluator judges")
 
     @pytest.fixture
     def allowed(self) -> Sequence[Mapping[str, Any]]:
-        """Arguments of calls that it lets pass."""
+        """Return arguments of calls that the evaluator allows."""
         return ()
 
     @pytest.fixture
     def asked(self) -> Sequence[Mapping[str, Any]]:
-        """Arguments of calls that a person has to be asked about."""
+        """Return arguments of calls that need the user's approval."""
         return ()
 
     @pytest.fixture
     def denied(self) -> Sequence[Mapping[str, Any]]:
-        """Arguments of calls that it refuses."""
+        """Return arguments of calls that the evaluator denies."""
         return ()
 
     @pytest.fixture
     def judging(self, tmp_path: Path) -> EvaluationContext:
-        """The circumstances of the calls."""
+        """Return the context of the calls."""
         return build_test_context(tmp_path)
 
     @pytest.fixture
     def bench(self, evaluator: Evaluator, tool: Tool, judging: EvaluationContext) -> EvaluatorBench:
-        """Asks the evaluator."""
+        """Return a bench that queries the evaluator."""
         return EvaluatorBench(evaluator, tool, judging)
 
     @pytest.fixture
@@ -114,7 +114,7 @@ class EvaluatorContract:
         asked: Sequence[Mapping[str, Any]],
         denied: Sequence[Mapping[str, Any]],
     ) -> Sequence[Mapping[str, Any]]:
-        """All calls that were given."""
+        """Return the arguments of all calls provided."""
         given = [*allowed, *asked, *denied]
         assert given, "Give at least one of the fixtures `allowed`, `asked` and `denied`."
         return given
@@ -204,7 +204,10 @@ class EvaluatorBench:
     judging: EvaluationContext
 
     def opinion(self, args: Mapping[str, Any]) -> Opinion | None:
-        """Its opinion on a call; None also for arguments that the tool itself refuses, which no evaluator ever sees."""
+        """Return the evaluator's opinion on a call; None also for arguments that the tool refuses.
+
+        No evaluator ever sees such arguments.
+        """
         try:
             invocation = Invocation(self.tool, args, self.tool.validate(args), "contract")
         except InvalidArguments:
@@ -213,7 +216,10 @@ class EvaluatorBench:
 
 
 def build_test_context(folder: Path) -> EvaluationContext:
-    """Those of a person with a home and a workspace in `folder`, on this platform, where no sandbox is usable."""
+    """Return the context of a user with a home and a workspace in `folder`.
+
+    It is for this platform, without a usable sandbox.
+    """
     home = folder / "home"
     work = home / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -236,7 +242,7 @@ def _iter_spans(opinion: Opinion | None) -> Iterator[tuple[int, int]]:
 
 
 def _iter_spoiled_arguments(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The same call with each of its texts cut, joined with odd ones, and made long."""
+    """Yield the arguments with each text in turn cut, combined with odd ones, and made long."""
     random = Random(0)
     for name, value in args.items():
         if not isinstance(value, str):
@@ -249,7 +255,10 @@ def _iter_spoiled_arguments(args: Mapping[str, Any]) -> Iterator[Mapping[str, An
 
 @contextmanager
 def watch_audit_events() -> Generator[list[str]]:
-    """The acts on files, processes and sockets that Python code does inside, by the names of Python's audit events."""
+    """Yield a list of the acts on files, processes and sockets by Python code in the block.
+
+    They are given as names of Python audit events.
+    """
     acts: list[str] = []
     listening = True
 

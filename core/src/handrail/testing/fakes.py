@@ -1,4 +1,7 @@
-"""Stand-ins for what a test cannot have: a person, a screen, a model that sees. Each does what the contract says, in the simplest way."""
+"""Fakes for what a test cannot have: a user, a screen, a model that sees.
+
+Each meets its contract in the simplest way.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +45,10 @@ class Always(Evaluator):
 
 
 class ScriptedConfirmer:
-    """A person who gives these answers in this order: `ScriptedConfirmer("once", "deny")`, or whole ones (`Answer`). `asked` keeps every question.
+    """Confirmer that gives these answers in order: `ScriptedConfirmer("once", "deny")`, or complete ones (`Answer`).
 
-    `at_terminal`: one who sits at a terminal, and is asked about catastrophic calls too. A question that the script has no answer for raises
-    LookupError, which counts as no.
+    `asked` keeps every question. `at_terminal`: it is prompted about catastrophic calls too, as a user at a terminal
+    is. A question without an answer in the script raises LookupError, which counts as a denial.
     """
 
     def __init__(self, *answers: Answer | str, at_terminal: bool = False) -> None:
@@ -61,7 +64,10 @@ class ScriptedConfirmer:
 
 
 class FakeBackend(VisionBackend):
-    """A vision backend that sees what it is told. Made by `fake_backend`; `built` are all that were made of it, in order."""
+    """Vision backend that reports what it is given.
+
+    Create its class with `fake_backend`; `built` contains all instances, in order.
+    """
 
     name = "fake"
     elements: ClassVar[Sequence[Element]] = ()
@@ -105,7 +111,10 @@ def fake_backend(
     missing: str | None = None,
     fails: Exception | None = None,
 ) -> type[FakeBackend]:
-    """A backend class of that name; `missing` is what it lacks here, `fails` what opening it raises. Its `elements` may be set later."""
+    """Create a backend class of that name.
+
+    `missing` is what it lacks here, `fails` is what opening it raises. Its `elements` may be set later.
+    """
     fields: dict[str, Any] = {
         "name": name,
         "capabilities": frozenset(capabilities),
@@ -121,7 +130,10 @@ def fake_backend(
 def fake_service(
     capability: str, supplied: object, *, scope: ServiceScope = "process", missing: str | None = None
 ) -> Service:
-    """A service that is `supplied`, whoever asks. Give an async function to make a new one at each opening: it gets the context."""
+    """Create a service that supplies `supplied` to every caller.
+
+    Pass an async function to create a new object at each opening: it receives the context.
+    """
 
     async def opened(context: ServiceContext) -> ClosableService:
         made: Any = await cast("Any", supplied)(context) if callable(supplied) else supplied
@@ -140,7 +152,7 @@ class _ClosableWrapper:
         return getattr(self._wrapped, name)
 
     async def close(self) -> None:
-        """Nothing is to be given back."""
+        """Do nothing, as there is nothing to release."""
 
 
 @dataclass
@@ -184,7 +196,7 @@ class FakeScreen:
         return list(self.shown)
 
     async def close(self) -> None:
-        """Nothing is to be given back."""
+        """Do nothing, as there is nothing to release."""
 
 
 @dataclass
@@ -196,7 +208,7 @@ class FakeAccessibility:
 
     @classmethod
     def of(cls, *named: tuple[str, str]) -> Self:
-        """With an element for each role and text."""
+        """Create one with an element for each role and text."""
         return cls([Element(role, text, Rect(0, 20 * at, 100, 20)) for at, (role, text) in enumerate(named)])
 
     async def tree(
@@ -233,4 +245,4 @@ class FakeAccessibility:
         return Glance(said, await self.focused())
 
     async def close(self) -> None:
-        """Nothing is to be given back."""
+        """Do nothing, as there is nothing to release."""

@@ -1,4 +1,4 @@
-"""What a sandbox on Linux promises beside what every one does: of mounts, sockets, powers, system calls, the kernel's settings and devices."""
+"""Additional contract of a sandbox on Linux: mounts, sockets, privileges, system calls, kernel settings and devices."""
 
 from __future__ import annotations
 

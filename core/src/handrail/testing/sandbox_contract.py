@@ -31,30 +31,30 @@ from handrail.testing.sandbox_harness import (
 
 
 class SandboxContract(LinuxSandboxClaims):
-    """What every sandbox promises: real work inside, and no way out.
+    """Contract of every sandbox: real work inside, and no way out.
 
     class TestJail(SandboxContract):
         @pytest.fixture
         def sandbox(self):
             return Jail()
 
-    Tests are skipped by what the sandbox says that it `confines`. Give the fixture `python` (words) when the Python that runs the tests is not
-    to be found inside.
+    Tests are skipped according to what the sandbox `confines`. Provide the fixture `python` (words) if the Python that
+    runs the tests is not available inside.
     """
 
     @pytest.fixture
     def sandbox(self) -> Sandbox:
-        """The sandbox under test."""
+        """Return the sandbox under test."""
         raise NotImplementedError("give a fixture `sandbox` that returns the Sandbox")
 
     @pytest.fixture
     def python(self) -> Sequence[str]:
-        """The words that start Python inside, when it is another than this one."""
+        """Return the words that start Python inside, if it is not this one."""
         return ()
 
     @pytest.fixture
     def box(self, sandbox: Sandbox, python: Sequence[str], tmp_path: Path) -> Generator[SandboxHarness]:
-        """The sandbox, with bounds in a temporary folder; skips where it is not usable."""
+        """Yield the sandbox with bounds in a temporary directory; skip the test if it is not usable."""
         if (lacks := type(sandbox).missing()) is not None:
             pytest.skip(lacks)
         yield SandboxHarness(sandbox, tmp_path, python)
@@ -385,7 +385,7 @@ class SandboxContract(LinuxSandboxClaims):
 
 
 def _wait_until_gone(word: str, seconds: float = 3.0) -> bool:
-    """Whether within some seconds no process with that word in its arguments is left."""
+    """Return True once no `sleep` process with this argument exists, or False after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
@@ -397,7 +397,7 @@ def _wait_until_gone(word: str, seconds: float = 3.0) -> bool:
 
 
 def _measure_slowest_start(job: Callable[[], None]) -> float:
-    """The longest that starting a program took on the host while the job ran, in seconds."""
+    """Return the longest time, in seconds, that starting a program on the host took while the job ran."""
     thread = threading.Thread(target=job)
     thread.start()
     slowest = 0.0

@@ -1,4 +1,4 @@
-"""A sandbox in a folder of its own, for tests: code for Python that runs inside, and what came of it outside."""
+"""Sandbox in a separate directory, for tests: Python code that runs inside, and its results outside."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def called(result):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a sandboxed command gave."""
+    """Result of a sandboxed command."""
 
     stdout: str
     stderr: str
@@ -45,7 +45,10 @@ class CommandResult:
 
 
 class SandboxHarness:
-    """A sandbox with bounds in a folder: `work` is the workspace, `home` the person's home, `outside` what is none of its business."""
+    """Sandbox with bounds in a directory.
+
+    `work` is the workspace, `home` the user's home directory, and `outside` is what it must not access.
+    """
 
     def __init__(self, sandbox: Sandbox, folder: Path, python: Sequence[str] = ()) -> None:
         self.sandbox = sandbox
@@ -130,7 +133,7 @@ def skip_unless_confined(box: SandboxHarness, what: str) -> None:
 
 
 def is_socket_reached(take: Callable[[], Any]) -> bool:
-    """Whether something came to a socket that does not wait."""
+    """Return True if something arrived at a non-blocking socket."""
     try:
         came = take()
     except BlockingIOError:
@@ -141,7 +144,7 @@ def is_socket_reached(take: Callable[[], Any]) -> bool:
 
 
 def create_secret_file(folder: Path) -> Path:
-    """A file with a secret, made in the folder."""
+    """Create a file with a secret in the directory."""
     secret = folder / ".env"
     secret.write_text("TOKEN=hunter2")
     return secret

@@ -32,7 +32,7 @@ FAKE_DESKTOPS_PLUGIN = "fake_desktops"
 
 
 class OpenSession(Protocol):
-    """What the fixture `handrail_session` gives: `open_test_session`, with the test's folder filled in."""
+    """Type of the fixture `handrail_session`: `open_test_session` with the test's directory filled in."""
 
     def __call__(
         self,
@@ -67,7 +67,10 @@ async def open_test_session(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> AsyncGenerator[Session, None]:
-    """One session of `open_test_runtime`, which says what the arguments are. `confirm` is asked when a call needs a yes."""
+    """Open a session of `open_test_runtime`, which documents the arguments.
+
+    `confirm` is called when a call needs approval.
+    """
     async with (
         open_test_runtime(
             tools=tools,
@@ -102,15 +105,16 @@ async def open_test_runtime(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> AsyncGenerator[Runtime, None]:
-    """A runtime with core's own tools and judge, what is given here, and nothing that happens to be installed.
+    """Open a runtime with core's own tools and evaluator, what is passed here, and no installed plugins.
 
-    `tools`, `evaluators`, `backends`, `sandboxes`, `services` and `observers` are registered by a plugin named "test"; `trusted` lets its
-    evaluators suggest to allow. `plugins` are whole ones by name: their hooks module, or any object with hooks. `PluginError` says why one did
-    not load.
+    `tools`, `evaluators`, `backends`, `sandboxes`, `services` and `observers` are registered by a plugin named "test";
+    `trusted` lets its evaluators suggest to allow. `plugins` are complete plugins by name: their hooks module, or any
+    object with hooks. Raises `PluginError` with the reason if a plugin does not load.
 
-    `settings` are laid over these: every tool is declared (`tools.profile = "all"`), undo is off, so that changes of files are asked about, and
-    the desktop is a private one, fake unless a service `desktops` is given. `environment` is all there is beside HOME and PATH. `folder`
-    (default: a temporary one) gets `work`, which is the working directory and the workspace, `home`, and `state` with the audit.
+    `settings` override these defaults: every tool is declared (`tools.profile = "all"`), undo is off, which means that
+    file changes need approval, and the desktop is private, and fake unless a service `desktops` is passed.
+    `environment` is everything besides HOME and PATH. `folder` (default: a temporary one) receives `work`, which is the
+    working directory and the workspace, `home`, and `state` with the audit.
     """
     given = _TestPlugin(
         tuple(tools), tuple(evaluators), tuple(backends), tuple(sandboxes), tuple(services), tuple(observers)

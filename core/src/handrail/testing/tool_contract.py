@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class ToolContract:
-    """What every tool promises. Each test says in its failure what to mend.
+    """Contract of every tool. Each test says in its failure what to fix.
 
         class TestGreet(ToolContract):
             @pytest.fixture
@@ -60,19 +60,20 @@ class ToolContract:
             def good_args(self):
                 return {"name": "Ada"}
 
-    Give the fixtures `tool` and `good_args`: arguments with which it succeeds. Beside them you may give `bad_args` (argument sets that it
-    must answer with an error), `options` (what `open_test_session` is given: services, backends, settings …; with `plugins` the tool is
-    taken from those), and `prepare` (an async function that gets the session before each call).
+    Provide the fixtures `tool` and `good_args`: arguments with which it succeeds. Optional fixtures are `bad_args`
+    (argument sets that it must answer with an error), `options` (passed to `open_test_session`: services, backends,
+    settings …; with `plugins` the tool is taken from those), and `prepare` (an async function that receives the session
+    before each call).
     """
 
     @pytest.fixture
     def tool(self) -> Tool:
-        """The tool under test."""
+        """Return the tool under test."""
         raise NotImplementedError("give a fixture `tool` that returns the Tool")
 
     @pytest.fixture
     def good_args(self) -> Mapping[str, Any]:
-        """Arguments with which the tool succeeds in a session of `options`."""
+        """Return arguments with which the tool succeeds in a session of `options`."""
         raise NotImplementedError("give a fixture `good_args` that returns arguments with which the tool succeeds")
 
     @pytest.fixture
@@ -82,12 +83,12 @@ class ToolContract:
 
     @pytest.fixture
     def options(self) -> Mapping[str, Any]:
-        """What `open_test_session` gets beside the tool."""
+        """Return what `open_test_session` receives besides the tool."""
         return {}
 
     @pytest.fixture
     def prepare(self) -> Callable[[Session], Coroutine[Any, Any, None]]:
-        """Makes a new session ready for the call."""
+        """Return a function that prepares a new session for the call."""
         return _prepare_nothing
 
     @pytest.fixture
@@ -98,7 +99,7 @@ class ToolContract:
         prepare: Callable[[Session], Coroutine[Any, Any, None]],
         tmp_path: Path,
     ) -> ToolTrial:
-        """Runs a check in a session that knows the tool."""
+        """Return a trial, which runs checks in a session that knows the tool."""
         return ToolTrial(tool, options, prepare, tmp_path)
 
     # What a model is told
@@ -279,7 +280,7 @@ class ToolTrial:
     folder: Path
 
     def call(self, args: Mapping[str, Any]) -> ToolResult:
-        """The result of one call in a new session, where a person says yes."""
+        """Return the result of one call in a new session in which the user approves it."""
 
         async def call(session: Session) -> ToolResult:
             return await session.call(self.tool.name, args)
@@ -303,13 +304,13 @@ class ToolTrial:
 
 
 async def _prepare_nothing(session: Session) -> None:
-    """A new session is ready as it is."""
+    """Do nothing: a new session needs no preparation."""
 
 
 async def _time_stopped_call(
     session: Session, tool: Tool, args: Mapping[str, Any], *, why: Stopped
 ) -> tuple[float, ToolResult]:
-    """How many seconds a call took to end after it was stopped as soon as it had started, and its result."""
+    """Return how many seconds a call took to end after being stopped right after its start, and its result."""
     started = anyio.Event()
 
     def notice(event: Event) -> None:
@@ -336,7 +337,7 @@ def _assert_failure_shape(result: ToolResult) -> None:
 
 
 def _snapshot_traces(session: Session) -> tuple[Any, ...]:
-    """What a call may have changed: the files of the workspace, the working directory, the session's variables."""
+    """Return what a call may have changed: the workspace's files, the working directory, the session's variables."""
     files = [
         (path, path.lstat().st_mtime_ns, path.lstat().st_size)
         for root in session.workspace
@@ -346,7 +347,7 @@ def _snapshot_traces(session: Session) -> tuple[Any, ...]:
 
 
 def _iter_schema_nodes(schema: Any, where: str = "the parameters") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every schema in a schema, with where it stands; data (defaults, examples, enums) is left out."""
+    """Yield every schema in a schema with its location; data (defaults, examples, enums) is left out."""
     if not is_object(schema):
         return
     yield where, schema
@@ -367,7 +368,7 @@ def _iter_properties(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, An
 
 
 def _is_described(prop: dict[str, Any], schema: dict[str, Any]) -> bool:
-    """Whether a property says what it is, itself or through the model it refers to; one fixed word needs no words."""
+    """Return True if a property has a description, itself or through the model it refers to; a constant needs none."""
     if prop.get("description") or "const" in prop:
         return True
     name = str(prop.get("$ref", "")).rpartition("/")[2]
@@ -379,7 +380,7 @@ def _is_open_object(node: dict[str, Any]) -> bool:
 
 
 def _find_odd_value(value: Any, where: str = "") -> str | None:
-    """The first part of a result that is neither a JSON type nor Media, by place and type; None when there is none."""
+    """Return the first part of a result that is neither a JSON type nor Media, as its type and location, or None."""
     if is_mapping(value):
         items = [(str(key), item) for key, item in value.items()]
     elif is_sequence(value):

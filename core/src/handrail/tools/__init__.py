@@ -1,1 +1,1 @@
-"""What a tool is, what models are told of it, and which tools there are."""
+"""Tools: their definitions, their declarations to models, and the available set."""

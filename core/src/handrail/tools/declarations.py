@@ -1,4 +1,4 @@
-"""A tool as models are told of it: for the API of each vendor and for each family of models, from the one tool."""
+"""Declarations of a tool for each vendor's API and each model family, from a single definition."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ STRICT_DIALECTS: Mapping[DialectName, SchemaDialect] = {
 
 
 def declare(tool: Tool, *, dialect: DialectName, family: str = DEFAULT_FAMILY, strict: bool = False) -> dict[str, Any]:
-    """The tool's declaration as JSON of the vendor's API, with what the model family is told (`families.family_of`).
+    """Return the tool's declaration as JSON for the vendor's API, in the variant for the model family (`family_of`).
 
-    What a dialect cannot say in its schema stands in descriptions. `strict`: OpenAI guarantees arguments that fit; optional ones are then null
-    where they are left out, and `without_nulls` takes them out again. Raises `PluginError` naming the tool for what cannot be declared.
+    What a dialect cannot express in its schema is added to descriptions. `strict`: OpenAI guarantees valid arguments;
+    omitted optional ones are then null, and `without_nulls` removes them again. Raises `PluginError`, which names the
+    tool, if it cannot be declared.
     """
     known = (STRICT_DIALECTS if strict else DIALECTS).get(dialect)
     if known is None:
@@ -71,7 +72,7 @@ def _format_declaration(
 
 
 def without_nulls(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a strictly declared call without the nulls that stand for what was left out."""
+    """Return the arguments of a strictly declared call without the nulls that represent omitted ones."""
     return cast("dict[str, Any]", _drop_nulls(tool.input_schema, args, tool.input_schema))
 
 
@@ -93,7 +94,7 @@ def _drop_nulls(schema: Mapping[str, Any], value: Any, root: Mapping[str, Any]) 
 
 
 def _list_shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The schema and all that it refers to or leaves the choice of, without those inside its properties and items."""
+    """Return the schema and all it refers to or offers as alternatives, except in its properties and items."""
     found: list[Mapping[str, Any]] = []
     waiting, seen = [schema], set[str]()
     while waiting:

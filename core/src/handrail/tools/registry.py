@@ -21,7 +21,7 @@ class OwnedTool:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for a person: `plugin 'mcp' (server:docs)`."""
+        """Origin of the tool, for the user: `plugin 'mcp' (server:docs)`."""
         return f"plugin {self.plugin!r}" + (f" ({self.tool.source})" if self.tool.source else "")
 
 
@@ -55,12 +55,12 @@ class ToolRegistry:
         self._aliases.update(dict.fromkeys(tool.aliases, tool.name))
 
     def taken(self, tool: Tool) -> list[OwnedTool]:
-        """The tools that have one of its names already."""
+        """Return the registered tools that already use one of the tool's names."""
         found = (self.get(name) for name in tool.names)
         return list({entry.tool.name: entry for entry in found if entry is not None}.values())
 
     def merged(self, other: ToolRegistry, *, on_collision: MergePolicy = "error") -> ToolRegistry:
-        """A new registry with the tools of both, this one's first; neither is changed."""
+        """Return a new registry with the tools of both, this one's first; neither is changed."""
         result = self.copy()
         for entry in other:
             result.add(entry.tool, plugin=entry.plugin, on_collision=on_collision)
@@ -71,11 +71,11 @@ class ToolRegistry:
         return self._with(self._owned)
 
     def in_order_of(self, before: ToolRegistry) -> ToolRegistry:
-        """A new registry with the same tools: those that were there before first and in their order, then the new ones."""
+        """Return a new registry with the same tools: those also in `before` first, in that order, then the others."""
         return self._with([*(name for name in before._owned if name in self._owned), *self._owned])
 
     def with_last(self, names: Iterable[str]) -> ToolRegistry:
-        """A new registry with the same tools, these at the end and in their order."""
+        """Return a new registry with the same tools, those in `names` moved to the end in their current order."""
         last = set(names)
         return self._with(sorted(self._owned, key=last.__contains__))
 
@@ -86,11 +86,11 @@ class ToolRegistry:
         return result
 
     def get(self, name: str) -> OwnedTool | None:
-        """The tool that has that name or alias."""
+        """Return the tool with that name or alias, or None."""
         return self._owned.get(name) or self._owned.get(self._aliases.get(name, ""))
 
     def names(self) -> Mapping[str, OwnedTool]:
-        """A copy by name, in order."""
+        """Return a copy of the registered tools by name, in order."""
         return dict(self._owned)
 
     def __iter__(self) -> Iterator[OwnedTool]:

@@ -1,7 +1,7 @@
-"""What each vendor understands of JSON Schema, and a schema said in what is understood.
+"""JSON Schema dialects of the vendors, and conversion of a schema to what a dialect supports.
 
-What a dialect lacks is said in the description of its place, so that a model still knows it; arguments are checked against the tool's own schema
-all the same.
+Unsupported parts are expressed in the description instead, which keeps the model informed; arguments are validated
+against the tool's own schema in any case.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ JsonSchema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaDialect:
-    """What one kind of declaration may say.
+    """Capabilities of one declaration format.
 
-    `name`, `key`: patterns of a tool's name and of a parameter's. `keywords`: those of a schema that are understood; None for all, together with
-    `$ref` and unions of any kind. `formats`: values of `format`. `nullable`: null is said by a keyword of that name. `word_enums`: only strings
-    are enumerated. `closed`: every property is required and no other is let in. `sole_unions`: nothing stands beside `anyOf`.
-    `capitals`: types are written so. `root_unions`: the arguments as a whole may be one of several shapes.
+    `name`, `key`: patterns of a tool's name and of a parameter's. `keywords`: the supported schema keywords; None for
+    all, including `$ref` and unions of any kind. `formats`: values of `format`. `nullable`: null is expressed by a
+    keyword of that name. `word_enums`: only strings may be enumerated. `closed`: every property is required and
+    additional ones are forbidden. `sole_unions`: no other keyword is allowed next to `anyOf`. `capitals`: type names
+    are in capitals. `root_unions`: the arguments object itself may be a union.
     """
 
     name: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -100,7 +101,10 @@ TYPE_NAMES: Mapping[type[Any], str] = {str: "string", bool: "boolean", int: "int
 
 
 def _drop_redundant(node: Any) -> Any:
-    """The same without what models take for granted: that there are no other keys, and how long texts may be. Calls are checked here anyhow."""
+    """Return the schema without what models take for granted: no additional keys, and string lengths.
+
+    Calls are validated here in any case.
+    """
     if is_object(node):
         closed = node.get("additionalProperties") is False
         gone = LENGTH_KEYWORDS if node.get("type") == "string" else CLOSED_KEYWORDS if closed else frozenset[str]()
@@ -109,7 +113,7 @@ def _drop_redundant(node: Any) -> Any:
 
 
 def fit_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) -> JsonSchema:
-    """The schema of a tool's arguments in a dialect. Raises `PluginError` for what cannot be said in it."""
+    """Return the schema of a tool's arguments in a dialect. Raises `PluginError` for what it cannot express."""
     for key in schema.get("properties", {}):
         if dialect.key is not None and not dialect.key.fullmatch(key):
             raise PluginError(
@@ -122,7 +126,7 @@ def fit_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) 
 
 
 def _merge_shapes(schema: Mapping[str, Any]) -> JsonSchema:
-    """Arguments that may have several shapes as one, with a sentence on which of them belong together."""
+    """Merge a union of argument objects into one, with a sentence on which arguments belong together."""
     root = _merge_all_of(dict(schema), "allOf")
     choices: list[JsonSchema] = [*root.pop("anyOf", ()), *root.pop("oneOf", ())]
     if not choices:
@@ -138,7 +142,7 @@ def _merge_shapes(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def _merge_all_of(node: JsonSchema, keyword: str) -> JsonSchema:
-    """The node with the schemas of `allOf` laid into it."""
+    """Return the node with the schemas of `allOf` merged into it."""
     for part in cast("list[JsonSchema]", node.pop(keyword, [])):
         properties = {**node.get("properties", {}), **part.get("properties", {})}
         required = [*node.get("required", ()), *part.get("required", ())]
@@ -149,14 +153,14 @@ def _merge_all_of(node: JsonSchema, keyword: str) -> JsonSchema:
 
 
 def _append_description(node: JsonSchema, sentences: Iterable[str]) -> JsonSchema:
-    """The node with sentences behind its description."""
+    """Return the node with sentences appended to its description."""
     said = [str(node.get("description", "")), *sentences]
     text = " ".join(part if part[-1] in ".!?:)" else f"{part}." for part in said if part)
     return {**node, "description": text} if text or "description" in node else node
 
 
 def resolve_ref(ref: str, root: Mapping[str, Any]) -> JsonSchema | None:
-    """What `$ref` in a schema leads to; None when that is not in it."""
+    """Return the target of a `$ref` in a schema, or None if it is not found there."""
     node: Any = root
     for part in ref.removeprefix("#").strip("/").split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
@@ -179,7 +183,7 @@ class _SchemaFitter:
         self._tool = tool
 
     def node(self, given: Any, above: Sequence[str] = ()) -> JsonSchema:
-        """A schema, or a part of one, inside the definitions `above`."""
+        """Return a schema, or a part of one inside the definitions `above`, in the dialect."""
         if not is_object(given) or not given:
             return self._anything()
         node, above = self._found(given, above)
@@ -195,7 +199,10 @@ class _SchemaFitter:
         return self._or_null(fitting) if null else fitting
 
     def _found(self, node: JsonSchema, above: Sequence[str]) -> tuple[JsonSchema, Sequence[str]]:
-        """What the node refers to, with what it says itself laid over it."""
+        """Resolve the node's `$ref`, with the node's own keywords taking precedence.
+
+        A recursive or unknown reference becomes a type with a description.
+        """
         while (ref := node.get("$ref")) is not None:
             rest = {key: value for key, value in node.items() if key != "$ref"}
             word = str(ref).rpartition("/")[2]
@@ -209,7 +216,7 @@ class _SchemaFitter:
         return dict(node), above
 
     def _as_union(self, node: JsonSchema) -> JsonSchema:
-        """The node with all its choices under `anyOf`, those of a list of types among them."""
+        """Return the node with all its alternatives under `anyOf`, including those of a list of types."""
         if "oneOf" in node:
             node["anyOf"] = [*node.get("anyOf", ()), *node.pop("oneOf")]
         if is_list(types := node.get("type")):
@@ -232,7 +239,7 @@ class _SchemaFitter:
         return node, null
 
     def _alone(self, node: JsonSchema) -> JsonSchema:
-        """The node with its only choice laid into it."""
+        """Return the node with a single alternative merged into it."""
         if len(node.get("anyOf", ())) != 1:
             return node
         rest = {key: value for key, value in node.items() if key != "anyOf"}
@@ -264,7 +271,7 @@ class _SchemaFitter:
         return {"anyOf": [_append_description({**first, **told}, [first.get("description", "")]), *others]}
 
     def _plain(self, node: JsonSchema, above: Sequence[str]) -> JsonSchema:
-        """A node of one type."""
+        """Return a node of one type in the dialect."""
         node = self._constant(node)
         kind = _find_type(node)
         if kind is None:
@@ -287,7 +294,7 @@ class _SchemaFitter:
         return {**{key: value for key, value in node.items() if key != "const"}, "enum": [node["const"]]}
 
     def _bounds(self, node: JsonSchema) -> JsonSchema:
-        """Bounds that whole numbers may also be given inclusively."""
+        """Convert exclusive bounds of integers to inclusive ones if the dialect lacks them."""
         for key, inclusive, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
             if key in node and key not in (self._dialect.keywords or ()) and node["type"] == "integer":
                 rest = {name: value for name, value in node.items() if name != key}
@@ -295,7 +302,7 @@ class _SchemaFitter:
         return node
 
     def _says(self, key: str, node: JsonSchema) -> bool:
-        """Whether a keyword that is understood is understood with this value."""
+        """Return True if the dialect supports this value of a supported keyword."""
         if key == "format":
             return self._dialect.formats is None or node[key] in self._dialect.formats
         if key == "enum" and self._dialect.word_enums:
@@ -303,7 +310,7 @@ class _SchemaFitter:
         return key not in ("properties", "required", "items", "additionalProperties")
 
     def _notes(self, left: Mapping[str, Any]) -> list[str]:
-        """Sentences for keywords that are not understood."""
+        """Return sentences that describe unsupported keywords."""
         structure = {"type", "description", "properties", "required", "items", "prefixItems", "additionalProperties"}
         notes: list[str] = []
         for key, value in left.items():
@@ -362,7 +369,7 @@ class _SchemaFitter:
 
 
 def _find_type(node: JsonSchema) -> str | None:
-    """The type of a node that has one, or whose keywords say one."""
+    """Return the type of a node, stated or implied by its keywords, or None."""
     if isinstance(kind := node.get("type"), str):
         return kind
     if "properties" in node or "additionalProperties" in node:

@@ -1,4 +1,4 @@
-"""Which of the tools that a session knows may be called now, and why the others may not."""
+"""Tools of a session: those that may be called at present, and the reasons for the others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from handrail.tools.tool_pool import ToolPool
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A known tool, and why it cannot be called now; `reason` is None when it can.
+    """Known tool with the reason why it cannot be called now; `reason` is None if it can.
 
-    `source` says what it comes from beside its plugin: "server:docs", "skill:pdf", or None.
+    `source` is its origin besides the plugin: "server:docs", "skill:pdf", or None.
     """
 
     tool: Tool
@@ -83,7 +83,7 @@ class SessionTools:
     # What is there
 
     async def begin_step(self) -> list[ListedTool]:
-        """`all`, as a host asks before each step of its model. The ephemeral tools of the step before are gone."""
+        """Begin a model step and return `all`; ephemeral tools of the previous step are removed."""
         if self.pool.end_step():
             self.look_again()
         await self._read_toolsets()
@@ -91,7 +91,7 @@ class SessionTools:
         return self._listed()
 
     async def all(self) -> list[ListedTool]:
-        """Every tool that is known, with the reason where it cannot be called."""
+        """Return every known tool, with the reason if it cannot be called."""
         await self._read_toolsets()
         return self._listed()
 
@@ -101,13 +101,14 @@ class SessionTools:
         ]
 
     def _source(self, tool: Tool) -> str | None:
-        """What the tool comes from beside its plugin: a server, a skill, or who loaded it."""
+        """Return the tool's origin besides its plugin: a server, a skill, or the source that loaded it."""
         return tool.source or next(iter(self.pool.loaders(tool)), None)
 
     async def find(self, name: str, *, nested: bool, by_hand: bool = False) -> Tool:
-        """The tool of that name, if it may be called; the same predicate as for listing.
+        """Return the tool of that name if it may be called, by the same criteria as for listing.
 
-        A nested call needs its tool enabled, permitted and able to run here, not visible. So does one that a person makes `by_hand`.
+        In a nested call, or one that the user makes `by_hand`, the tool must be enabled, permitted and able to run
+        here, but need not be visible. Raises `UnknownTool` or `ToolUnavailable`.
         """
         owned = self.pool.get(name)
         if owned is None or owned is not self.pool.fixed(name):
@@ -125,19 +126,19 @@ class SessionTools:
         return owned.tool
 
     def known(self, name: str) -> Tool | None:
-        """The tool of that name as far as it is known now, whether or not it may be called."""
+        """Return the known tool of that name, even if it may not be called, or None."""
         owned = self.pool.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
         return owned.tool if owned is not None else None
 
     def plugin_of(self, name: str) -> str:
-        """The plugin that a tool is of; empty where nobody knows it."""
+        """Return the plugin that owns a tool; empty if unknown."""
         owned = self.pool.get(name)
         return owned.plugin if owned else ""
 
     # What changes it
 
     def offer(self, toolset: Toolset, *, owner: str) -> None:
-        """Take in tools of whoever holds the session, beside those of plugins. A name that is taken stays whose it is."""
+        """Add tools of the session's host to those of plugins. A name already in use keeps its owner."""
         self.pool.add(toolset, owner)
         self.changed(f"{owner} offers more tools")
 
@@ -148,7 +149,7 @@ class SessionTools:
             self.changed(f"{source} was loaded")
 
     def unload(self, source: str) -> None:
-        """Let go of what `source` holds."""
+        """Release the tools held by `source`."""
         if self.pool.unload(source):
             self.changed(f"{source} was unloaded")
 
@@ -158,7 +159,7 @@ class SessionTools:
         self._session.bus.publish(ToolsChanged("", why))
 
     def look_again(self) -> None:
-        """What may be called is to be found out anew."""
+        """Clear the cache of which tools may be called."""
         self._reasons.clear()
         self.ready.clear()
 
@@ -171,14 +172,17 @@ class SessionTools:
     # Why not
 
     def _reason(self, owned: OwnedTool) -> str | None:
-        """Why a tool cannot be called by a host, remembered until something changes."""
+        """Return why a host cannot call a tool, or None; cached until something changes."""
         name = owned.tool.name
         if name not in self._reasons:
             self._reasons[name] = self._barred(owned) or self._unseen(owned.tool)
         return self._reasons[name]
 
     def _barred(self, owned: OwnedTool, *, by_hand: bool = False) -> str | None:
-        """Why a tool cannot be called at all, or not by an agent: disabled, denied, or not able to run here."""
+        """Return why a tool cannot be called at all, or not by an agent; None if it can.
+
+        It may be disabled, denied, or unable to run here.
+        """
         session, tool = self._session, owned.tool
         if session.settings.tools.disables(tool):
             return "it is disabled by tools.disabled"
@@ -196,8 +200,10 @@ class SessionTools:
         return None
 
     def _unseen(self, tool: Tool) -> str | None:
-        """Why a tool is not declared to the agent: the chosen backend cannot do what it needs, nobody has loaded it, or the profile leaves it
-        out. What was loaded was asked for, and is there in every profile.
+        """Return why a tool is not declared to the agent, or None if it is.
+
+        The reason may be a missing backend capability, a tool that is not loaded, or the profile. Loaded tools were
+        requested and are declared in every profile.
         """
         if unseeing := self.unseeing(tool):
             return unseeing
@@ -211,7 +217,10 @@ class SessionTools:
         return None
 
     def unseeing(self, tool: Tool) -> str | None:
-        """Why the chosen backend cannot do what the tool needs. Only whoever holds the session chooses another one, and no call."""
+        """Return why the chosen backend lacks what the tool needs, or None.
+
+        Only the host can choose another, not a call.
+        """
         if not tool.requires or tool.requires & self._session.capabilities:
             return None
         needed = " or ".join(sorted(tool.requires))

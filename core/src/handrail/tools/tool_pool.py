@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class ToolPool:
-    """Tools by name. What was shown keeps its order, and what is shown anew comes last, so that prompt caches of a model survive."""
+    """Tools by name, in a stable order: newly shown tools are appended, which preserves a model's prompt cache."""
 
     def __init__(self, registry: ToolRegistry, toolsets: Sequence[tuple[Toolset, str]] = ()) -> None:
         self.patience = OFFER_TIMEOUT_S
@@ -38,11 +38,11 @@ class ToolPool:
         return iter(self._known)
 
     def get(self, name: str) -> OwnedTool | None:
-        """The tool of that name as toolsets were last read, there just now or not."""
+        """Return the tool of that name as of the last refresh, currently available or not."""
         return self._known.get(name)
 
     def fixed(self, name: str) -> OwnedTool | None:
-        """The tool of that name, if it is of no toolset: such a one stays as long as the session."""
+        """Return the tool of that name if it is not from a toolset and thus stays for the entire session."""
         return self._registry.get(name)
 
     def add(self, toolset: Toolset, plugin: str) -> None:
@@ -62,7 +62,7 @@ class ToolPool:
         return changed
 
     async def _offered(self, toolset: Toolset, plugin: str, session: object) -> list[Tool]:
-        """What a toolset offers now; nothing when it fails, or takes too long."""
+        """Return the tools a toolset offers now; none if it fails or takes too long."""
         try:
             async with asyncio.timeout(self.patience):
                 return list(await toolset.tools(session))
@@ -100,7 +100,7 @@ class ToolPool:
     # What is there just now
 
     def withheld(self, tool: Tool) -> str | None:
-        """Why a tool that is known is not declared: nobody has loaded it, or its one step is over."""
+        """Return why a known tool is not declared, or None: it is not loaded, or its single step is over."""
         if tool in self._spent:
             return "it was there for one step"
         if tool.loadable and not self.loaders(tool):
@@ -108,7 +108,7 @@ class ToolPool:
         return None
 
     def loaders(self, tool: Tool) -> tuple[str, ...]:
-        """Who has loaded it and still holds it."""
+        """Return the sources that have loaded the tool and still hold it."""
         return tuple(source for source, names in self._loaded.items() if tool.name in names)
 
     @property
@@ -125,7 +125,7 @@ class ToolPool:
         return self._hold({**self._loaded, source: held}) or bool(revived)
 
     def unload(self, source: str) -> bool:
-        """Let go of what `source` holds; whether that changes anything."""
+        """Release the tools held by `source`; return True if that changes anything."""
         return self._hold({other: names for other, names in self._loaded.items() if other != source})
 
     def _hold(self, loaded: dict[str, frozenset[str]]) -> bool:
@@ -141,14 +141,14 @@ class ToolPool:
     # Steps of the model
 
     def end_step(self) -> bool:
-        """A step is over, and with it the ephemeral tools it was shown; whether there were any."""
+        """End a model step and its ephemeral tools; return True if there were any."""
         passing = frozenset(tool for tool in (self._shown or {}).values() if tool.ephemeral)
         here = {owned.tool for owned in self}
         self._spent = frozenset(tool for tool in self._spent | passing if tool in here)
         return bool(passing)
 
     def begin_step(self, shown: Sequence[Tool]) -> None:
-        """The model is shown these: those that the last step did not have go to the end."""
+        """Begin a model step with the tools shown; those that are new since the last step move to the end."""
         before, self._shown = self._shown, {tool.name: tool for tool in shown}
         if before is not None:
             self._known = self._known.with_last(name for name in self._shown if name not in before)

@@ -87,10 +87,11 @@ class CallChanges:
         return self.engine.undoable
 
     async def begin(self, invocation: Invocation, verdict: Verdict) -> RecordedCall | None:
-        """Keep what a call may change, before it does; None for a call that changes no files, and where undo is off.
+        """Keep a copy of what a call may change, before it does, and return the call's record.
 
-        Raises `NotUndoable` for a call that may only run if it can be undone, and cannot, and for a command that nobody has approved and that may
-        change anything in the workspace, where undo no longer covers that.
+        None for a call that changes no files, or if undo is off. Raises `NotUndoable` for a call that may only run if
+        it can be undone, but cannot be, and for an unapproved command that may change anything in the workspace, if
+        undo no longer covers that.
         """
         if not self.engine.enabled:
             if verdict.relies_on_undo:
@@ -185,7 +186,7 @@ class CallChanges:
         return await self.engine.run(lambda keeper: keeper.name_more(id, paths, stop))
 
     def record_of(self, call_id: str) -> int | None:
-        """The number of the record of a call under way; None where it is not kept."""
+        """Return the number of the record of a call under way, or None if it is not kept."""
         recorded = self._under_way.get(call_id)
         return recorded.begun.id if recorded is not None and recorded.begun is not None else None
 
@@ -195,7 +196,7 @@ class CallChanges:
             recorded.running = running
 
     def over(self, recorded: RecordedCall) -> None:
-        """The handler of a call is over."""
+        """Record that the handler of a call has ended."""
         for call_id in [id for id, each in self._under_way.items() if each is recorded]:
             del self._under_way[call_id]
         if recorded.goes_on:
@@ -207,7 +208,7 @@ class CallChanges:
             recorded.finish()
 
     def look(self) -> None:
-        """End the records of calls of which nothing goes on any more."""
+        """End the records of calls of which nothing runs anymore."""
         if self._going_on:
             for recorded in [each for each in self._going_on if not each.goes_on]:
                 self._going_on.remove(recorded)
@@ -219,7 +220,7 @@ class CallChanges:
             self.engine.submit(lambda keeper: keeper.look_past(paths, self._workspace))
 
     async def close(self) -> None:
-        """The session is over, and nothing goes on of its calls that anybody looks after."""
+        """End all records when the session ends: nothing that its calls started is followed any longer."""
         left = [*self._going_on, *self._under_way.values()]
         self._going_on.clear()
         self._under_way.clear()
@@ -243,9 +244,10 @@ class CallChanges:
 
 
 class RecordedCall:
-    """One call that is kept, or should have been: then `begun` is None, and `failed` says why. `vague`: it may have changed files anywhere.
+    """Record of a call that is kept for undo, or should have been: then `begun` is None, and `failed` says why.
 
-    Without a `scope` it changes nothing itself, and gathers in `nested` what is to be said of the calls that it makes.
+    `vague`: it may have changed files anywhere. Without a `scope` it changes nothing itself, and collects in `nested`
+    the reports of the calls that it makes.
     """
 
     def __init__(self, changes: CallChanges, scope: CallScope | None, *, vague: bool) -> None:
@@ -278,7 +280,7 @@ class RecordedCall:
 
     @property
     def is_covered(self) -> bool:
-        """True if the whole workspace was looked at, and a sandbox can leave as it is what is not kept of it."""
+        """True if all of the workspace was scanned, and a sandbox can leave unchanged the files that are not kept."""
         return self.begun is not None and not self.begun.notes and len(self.begun.unkept) <= MAX_PROTECTED
 
     @property
@@ -296,11 +298,11 @@ class RecordedCall:
         return tuple(path for path in self.begun.unkept if path not in renamed)
 
     def over(self) -> None:
-        """The handler is over, in whatever way."""
+        """Record that the handler has ended, successfully or not."""
         self._changes.over(self)
 
     def finish(self) -> None:
-        """Find out what was changed: nothing of the call goes on."""
+        """Find out what was changed, now that the call and what it started have ended."""
         if self.begun is None or self._finished:
             return
         self._finished = True
@@ -367,7 +369,7 @@ class RecordedCall:
 
 
 def is_unapproved(verdict: Verdict) -> bool:
-    """True for a command that changes files in the sandbox and that no person has approved."""
+    """Return True for a command that changes files in the sandbox without anyone's approval."""
     return verdict.route is Route.SANDBOX and verdict.view is View.WORK and verdict.approved is None
 
 
@@ -382,7 +384,7 @@ BOUND_REMEDIES = {
 
 
 def _not_undoable_error(why: str) -> NotUndoable:
-    """Says that a call was not run, and what helps."""
+    """Return the error for a call that was not run, with what helps."""
     ways = [way for bound, way in BOUND_REMEDIES.items() if re.search(rf"{re.escape(bound)}(?!\w)", why)]
     told = " or ".join(["have a person approve it", *ways])
     return NotUndoable(f"what it changes could not be undone: {why}", hint=f"it was not run: {told}")

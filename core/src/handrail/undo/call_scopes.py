@@ -63,8 +63,9 @@ def derive_scope(
 
 
 def is_fully_named(verdict: Verdict) -> bool:
-    """True for a command that changes what it names and nothing else, and that cannot take away again a name that it gave a file: no path that
-    it writes to is written to or deleted by a second part of it.
+    """Return True for a command that changes only what it names, and cannot remove a name again that it gave to a file.
+
+    That is, a path that it writes to is not written to or deleted by another part of it.
     """
     touches = [touch for part in verdict.parts for touch in part.touches]
     writes = [get_fixed_folder(touch.what) for touch in touches if touch.kind == "write"]
@@ -91,7 +92,7 @@ def _is_running_anything(effect: object, tool: Tool, servers: Mapping[str, Serve
 
 
 def _iter_named_paths(verdict: Verdict, roots: tuple[str, ...], *, runs: bool) -> Iterator[str]:
-    """The real paths that are written to or deleted, as far as they are named."""
+    """Yield the real paths that are written to or deleted, as far as they are named."""
     for part in verdict.parts:
         for touch in part.touches:
             if touch.kind not in CHANGING_KINDS or not touch.what.startswith("/"):
@@ -106,12 +107,18 @@ def _iter_named_paths(verdict: Verdict, roots: tuple[str, ...], *, runs: bool) -
 
 
 def _is_plain_path(name: str, kind: str) -> bool:
-    """True for a file, or for a folder that is deleted: in others outside the workspace nobody knows what is meant."""
+    """Return True for a file, or for a directory that is deleted.
+
+    For other directories outside the workspace, it is unknown which files are affected.
+    """
     return kind == "delete" or not os.path.isdir(name)
 
 
 def _list_relied_on(verdict: Verdict, names: tuple[str, ...], roots: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The paths that it must be possible to put back: what is there of those that are written to or deleted; None for the whole workspace."""
+    """Return the paths that must be restorable: the existing ones among those written to or deleted.
+
+    None means the entire workspace.
+    """
     if not names:
         return None
     touches = [touch.what for part in verdict.parts for touch in part.touches if touch.kind in CHANGING_KINDS]

@@ -1,6 +1,7 @@
-"""The folders in which something changed, told by the kernel, so that not every file has to be looked at (inotify, Linux only).
+"""Reports by the kernel of directories in which something changed, to avoid checking every file (inotify, Linux only).
 
-Trusted for what it tells, and for silence only where the caller knows that nobody writes through memory maps: those are not told of.
+Its reports are trusted. The absence of a report is trusted only if the caller knows that no process writes through
+memory maps, because such writes are not reported.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ OCTAL_ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
 class ChangeWatch:
-    """Watches folders one by one. `whole` is False from the moment on that something may have been missed."""
+    """Watch on individual directories. `whole` is False from the moment that something may have been missed."""
 
     def __init__(self, descriptor: int, most: int) -> None:
         self.whole = True
@@ -45,7 +46,7 @@ class ChangeWatch:
 
     @classmethod
     def start(cls) -> ChangeWatch | None:
-        """A watch that watches nothing yet; None where the system has none to give."""
+        """Start a watch with no directories; return None if the system cannot provide one."""
         if sys.platform != "linux":
             return None
         try:
@@ -88,11 +89,14 @@ class ChangeWatch:
             _load_libc().inotify_rm_watch(self._descriptor, number)
 
     def watches(self, path: str) -> bool:
-        """True if the folder is watched."""
+        """Return True if the directory is watched."""
         return self.whole and path in self._numbers
 
     def changed(self) -> set[str]:
-        """The folders in which something changed since this was asked last. What follows from that for `whole` is known afterwards."""
+        """Return the directories in which something changed since the last call.
+
+        `whole` is up to date afterwards.
+        """
         found: set[str] = set()
         while self.whole:
             try:
@@ -127,7 +131,7 @@ class ChangeWatch:
 
 
 def is_local_file_system(folder: str) -> bool:
-    """True if nobody else than this kernel can change what is in the folder."""
+    """Return True if only this kernel can change what is in the directory."""
     place, kind = b"", ""
     with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as file:
         for line in file:

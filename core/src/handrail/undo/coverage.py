@@ -56,10 +56,11 @@ class FileCoverage:
         since: float = math.inf,
         ignored_since: float = math.inf,
     ) -> str:
-        """Return why the file or folder is left out; empty if it is kept. `root` is the root of the workspace that it is in.
+        """Return why the file or directory is left out of undo; empty if it is kept.
 
-        What tools and `.gitignore` say of a folder counts only if `trusts_marks`, and only if it was said before `since` (unix time in seconds):
-        from then on an agent may have said it. What `.gitignore` says counts only if it was said before `ignored_since`, too.
+        `root` is the workspace root that contains it. What tools and `.gitignore` say about a directory counts only
+        with `trusts_marks`, and only if it was written before `since` (unix time in seconds): after that an agent may
+        have written it. What `.gitignore` says must also have been written before `ignored_since`.
         """
         name = path.rpartition("/")[2]
         if name in REPOSITORY_FOLDERS:
@@ -87,19 +88,19 @@ class FileCoverage:
 
 
 def is_damaged(repository: str) -> bool:
-    """True for a repository's own folder that has lost what it cannot be without."""
+    """Return True for a repository's own directory that lacks an essential part."""
     is_git = os.path.basename(repository) == ".git" and os.path.isdir(repository)
     needed = ("HEAD", "refs", "objects") if is_git else ()
     return any(not os.path.lexists(f"{repository}/{name}") for name in needed)
 
 
 def is_generated_marker(path: str) -> bool:
-    """True for a file that says of folders that they are generated."""
+    """Return True for a file that marks directories as generated."""
     return os.path.basename(path) in MARKER_FILES or path.endswith(f"/{EXCLUDE_FILE}")
 
 
 def _is_marked(folder: str, since: float) -> bool:
-    """True if the tool that made the folder has left its mark in it, and did so before `since`."""
+    """Return True if the tool that created the directory marked it as generated before `since`."""
     if any(is_changed_before(f"{folder}/{mark}", since) for mark in GENERATED_MARKERS):
         return True
     tag = read_regular_file(f"{folder}/{CACHE_TAG}", most=TAG_LENGTH)

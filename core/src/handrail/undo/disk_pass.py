@@ -36,11 +36,11 @@ class TooManyFiles(Exception):
 
 
 class PassStopped(Exception):
-    """Nobody waits for the look any more."""
+    """Raised to end a pass when its result is not needed anymore."""
 
 
 class KeepCandidate(NamedTuple):
-    """A file whose contents are to be kept."""
+    """File whose content should be kept."""
 
     folder: str
     name: str
@@ -49,9 +49,10 @@ class KeepCandidate(NamedTuple):
 
 @dataclass
 class DiskPass:
-    """Looks at paths and whole folders, and gathers what differs from the manifest in `found`. In a turn and a transaction of the store.
+    """Pass over paths and entire directories that collects differences from the manifest in `found`.
 
-    `watch`: folders that are listed are watched from then on. `stop` ends the look.
+    Use it within a turn and a transaction of the store. `watch`: directories that are listed are watched from then on.
+    `stop` ends the pass.
     """
 
     store: UndoStore
@@ -80,7 +81,10 @@ class DiskPass:
     # What to look at
 
     def whole(self, root: str, *, every_folder: bool = False) -> None:
-        """Look at everything below a root; at `every_folder` anew also where its names are known, so that it is watched."""
+        """Scan everything below a root.
+
+        With `every_folder`, directories are listed even if their names are known, to have them watched.
+        """
         self._every_folder = every_folder
         status = self._begin(root)
         if status is None:
@@ -194,7 +198,7 @@ class DiskPass:
                 self._visit_known(f"{path}/{name}", below)
 
     def _differs(self, known: PathState, status: os.stat_result) -> bool:
-        """True if a file may be another one than was seen, or has contents that can be kept by now."""
+        """Return True if a file may differ from the known state, or if its content can be kept by now."""
         if known.changed != status.st_ctime_ns or known.inode != status.st_ino or not known.settled:
             return True
         if not known.why or known.kind is not PathKind.FILE:
@@ -223,7 +227,7 @@ class DiskPass:
             self.found[path] = build_state(status, now=self.now)
 
     def _was_kept(self, folder: str, status: os.stat_result) -> bool:
-        """True for a file that undo kept under another name of the same folder."""
+        """Return True for a file that undo kept under another name in the same directory."""
         entries = self.manifest.folders.get(folder, {}).values()
         return any(s.kind is PathKind.FILE and (s.device, s.inode) == (status.st_dev, status.st_ino) for s in entries)
 
@@ -297,7 +301,7 @@ class DiskPass:
             self.found[path] = known._replace(mode=stat.S_IMODE(status.st_mode))
 
     def _list(self, path: str, status: os.stat_result, known: Mapping[str, PathState], *, deep: bool) -> None:
-        """Look at whatever is in a folder now. `known`: what was seen in it."""
+        """Scan everything that is in a directory now. `known`: what was seen in it before."""
         if self.stop.is_set():
             raise PassStopped
         self._listed.add(path)
@@ -318,7 +322,7 @@ class DiskPass:
             self._gone(f"{path}/{name}")
 
     def _unlisted(self, path: str, status: os.stat_result) -> None:
-        """A folder that cannot be listed, or is gone meanwhile."""
+        """Record a directory that cannot be listed or has disappeared."""
         self._gone_below(path)
         self.found[path] = build_state(status, now=self.now, why=UNREADABLE_REASON)
 
@@ -338,7 +342,7 @@ class DiskPass:
     # Contents
 
     def keep(self) -> None:
-        """Keep the contents of what is new. Where there is no room for all, those of small files before those of large ones."""
+        """Keep the content of new files; if there is not enough room for all, small files are kept first."""
         wanted, self._candidates = self._candidates, []
         if not wanted:
             return
@@ -371,7 +375,10 @@ class DiskPass:
     # What came of it
 
     def found_other_names(self) -> bool:
-        """True if a file has another name by now, through which it may have been written to: of that the kernel does not tell."""
+        """Return True if a file has another name by now.
+
+        It may have been written to through that name, which the kernel does not report.
+        """
         return any(
             state.links > 1 and state.kind is PathKind.FILE and path not in self.manifest.linked
             for path, state in self.found.items()
@@ -394,7 +401,10 @@ class DiskPass:
         return found
 
     def touched(self) -> list[tuple[str, str]]:
-        """Folders that are left out and in which something was made or removed, with the reason why they are left out."""
+        """Return the directories left out of undo in which something was created or removed.
+
+        Each comes with the reason why it is left out.
+        """
         found: list[tuple[str, str]] = []
         for path, after in sorted(self.found.items()):
             if after.kind is not PathKind.LEFT_OUT:
@@ -406,7 +416,7 @@ class DiskPass:
 
 
 def _iter_entries(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
-    """The names in an open folder with what the system says of each; what vanishes meanwhile is left out."""
+    """Yield the names in an open directory with their status; entries that disappear meanwhile are skipped."""
     with os.scandir(descriptor) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
@@ -415,7 +425,7 @@ def _iter_entries(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
 
 @contextmanager
 def _open_path(path: str, flags: int) -> Generator[int | None]:
-    """The folder, open, reached from the root through no link; None where that cannot be."""
+    """Open a directory, reached from the root without following symlinks; yield None if that is not possible."""
     at: int | None = None
     try:
         at = os.open("/", PATH_FLAGS)

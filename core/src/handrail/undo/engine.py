@@ -1,4 +1,4 @@
-"""Undo in one process: the keeper in a thread of its own, for all sessions."""
+"""The undo engine of a process: a keeper in a separate thread, for all sessions."""
 
 from __future__ import annotations
 

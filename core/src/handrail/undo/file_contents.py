@@ -1,4 +1,4 @@
-"""Reading one file and keeping what is in it, so that what is kept is what the file held at one time."""
+"""Reading and keeping a file's content, as it was at a single point in time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ BUSY_REASON = "it was written to while it was copied"
 
 
 def keep_file(store: UndoStore, folder: int, name: str, *, now: int) -> PathState | None:
-    """The state of an ordinary file in an open folder, its contents kept; None where it is gone. `why` says why contents are not kept."""
+    """Keep the content of a regular file in an open directory and return its state; None if the file is gone.
+
+    `why` in the state says why the content is not kept.
+    """
     for _ in range(MAX_TRIES):
         try:
             descriptor = os.open(name, os.O_RDONLY | NO_FOLLOW | SAFE_OPEN_FLAGS, dir_fd=folder)
@@ -42,7 +45,7 @@ def keep_file(store: UndoStore, folder: int, name: str, *, now: int) -> PathStat
 
 
 def _build_unkept_state(folder: int, name: str, now: int, exc: OSError | None) -> PathState | None:
-    """The state of a file whose contents are not to be had."""
+    """Return the state of a file whose content is not available."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
@@ -55,7 +58,7 @@ def _build_unkept_state(folder: int, name: str, now: int, exc: OSError | None) -
 
 
 def read_link_state(folder: int, name: str, state: PathState) -> PathState | None:
-    """The state of a link with its target; None where it is gone."""
+    """Return the state of a symlink with its target; None if it is gone."""
     try:
         return state._replace(target=os.fsencode(os.readlink(name, dir_fd=folder)))
     except OSError:
@@ -63,7 +66,7 @@ def read_link_state(folder: int, name: str, state: PathState) -> PathState | Non
 
 
 def _keep_open_file(store: UndoStore, descriptor: int, now: int) -> PathState | None:
-    """The state of an open file; None where it changed while it was read."""
+    """Return the state of an open file with its content kept; None if it changed while it was read."""
     before = os.fstat(descriptor)
     state = build_state(before, now=now)
     if not stat.S_ISREG(before.st_mode):
@@ -98,7 +101,10 @@ def _keep_small_file(store: UndoStore, descriptor: int, size: int) -> bytes | No
 
 
 def _keep_large_file(store: UndoStore, descriptor: int, status: os.stat_result) -> bytes | None:
-    """A copy as a file of the store: blocks that are shared where the file system can, else bytes."""
+    """Copy the content to a file of the store, sharing blocks if the file system can.
+
+    Returns its digest, or None if the file changed while it was copied.
+    """
     store.room_for(status.st_size)
     draft = store.draft()
     copy = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -143,7 +149,7 @@ def _copy_content(descriptor: int, copy: int, status: os.stat_result) -> tuple[b
 
 
 def _hash_file(copy: int) -> tuple[bytes, int]:
-    """The digest of a whole file, and its size."""
+    """Return the digest of a complete file, and its size in bytes."""
     digest, size = hashlib.sha256(), 0
     os.lseek(copy, 0, os.SEEK_SET)
     while piece := os.read(copy, COPY_PIECE_BYTES):

@@ -28,21 +28,25 @@ ESCAPED_CHAR = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One line of a `.gitignore`. `parts` are matched one by one; `**` stands for any number of folders."""
+    """Rule from one line of a `.gitignore`.
+
+    `parts` are matched one by one; `**` matches any number of directories.
+    """
 
     parts: tuple[str, ...]
     negated: bool
     folders_only: bool
 
     def fits(self, names: Sequence[str], *, is_folder: bool) -> bool:
-        """True if it speaks of the path, which begins at the folder of the file."""
+        """Return True if the rule applies to the path, given by its names below the directory of the `.gitignore`."""
         return (is_folder or not self.folders_only) and _is_path_match(self.parts, tuple(names))
 
 
 def is_ignored(folder: str, *, since: float = math.inf) -> bool:
-    """True if git would ignore this folder: by the files of the repository around it, nearest last, and those of the folders above it.
+    """Return True if git would ignore this directory.
 
-    Files that have changed since that unix time make git ignore nothing more.
+    The ignore files of the repository around it count, for this directory and for those above it; the nearest file
+    takes precedence. Files changed since that unix time no longer cause anything to be ignored.
     """
     root = _find_repository_root(folder)
     if root is None:
@@ -113,7 +117,10 @@ def _parsed_rules(data: bytes) -> Sequence[tuple[IgnoreRule, frozenset[str]]]:
 
 
 def is_changed_before(path: str, since: float) -> bool:
-    """True if there is a file or link that was last written, moved or given another mode before that unix time."""
+    """Return True if a file or symlink was last written, moved or given another mode before that unix time.
+
+    False if it does not exist.
+    """
     try:
         return os.lstat(path).st_ctime < since - BEHIND_S
     except OSError:
@@ -136,7 +143,7 @@ def read_regular_file(file: str, *, most: int) -> bytes | None:
 
 
 def parse_rule(line: str) -> IgnoreRule | None:
-    """The rule of one line; None for an empty one and a comment."""
+    """Return the rule of one line; None for an empty line or a comment."""
     text = _strip_trailing_blanks(line)
     if not text or text.startswith("#") or len(text) > MAX_RULE_CHARS:
         return None
@@ -158,7 +165,10 @@ def _strip_trailing_blanks(line: str) -> str:
 
 
 def _is_path_match(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
-    """True if the parts stand for all the names. Each pair is looked at once, so that no pattern takes long."""
+    """Return True if the parts match all the names.
+
+    Each pair is checked once, which bounds the time for any pattern.
+    """
     reached = {0}
     for number, part in enumerate(parts):
         if part != "**":

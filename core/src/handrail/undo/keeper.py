@@ -72,11 +72,12 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """The record of a call that begins. `lost`: what of `relied_on` could not be put back. `new`: what of the workspace was found for the first
-    time not to be kept. `notes` say in words what else is not kept.
+    """Record of a call at its beginning.
 
-    `unkept`: everything in the workspace that could not be put back, for a call that may change anything in it; a folder stands for many files.
-    `uncovered`: why undo no longer covers a workspace that it did cover; empty if it does, and if it never did.
+    `lost`: what of `relied_on` could not be restored. `new`: what in the workspace was found for the first time not to
+    be kept. `notes` say in words what else is not kept. `unkept`: everything in the workspace that could not be
+    restored, for a call that may change anything in it; a directory represents many files. `uncovered`: why undo no
+    longer covers a workspace that it did cover; empty if it does, or if it never did.
     """
 
     id: int
@@ -147,7 +148,10 @@ class UndoKeeper:
 
     @contextmanager
     def step(self) -> Generator[UndoStore]:
-        """A turn at the store, in one transaction; calls of killed processes are ended first. What goes wrong leaves everything as it was."""
+        """Yield the store for one turn, in one transaction, after ending the calls of killed processes.
+
+        An error leaves everything as it was.
+        """
         try:
             if self._store is None:
                 self._store = UndoStore(self._folder, self._settings)
@@ -179,7 +183,7 @@ class UndoKeeper:
             raise
 
     def _is_of_store(self, exc: OSError) -> bool:
-        """True if an error is the store's own: of one of its files, or of writing to one, which names none."""
+        """Return True if an error is the store's own: from one of its files, or from a write, which names no file."""
         return exc.filename is None or is_inside(
             os.path.realpath(os.fsdecode(exc.filename)), (os.path.realpath(self._folder),)
         )
@@ -195,7 +199,7 @@ class UndoKeeper:
             self._store.settle()
 
     def prune(self, *, now: bool = False) -> None:
-        """Take out what is too old or too much; unless it is to be done `now`, only where that was last done an hour ago."""
+        """Remove what is too old or too much; unless `now`, only if that was last done at least an hour ago."""
         if not self._folder.is_dir():
             return
         with self.step():
@@ -290,7 +294,7 @@ class UndoKeeper:
         return CallOutcome(len(changes), lost, missed, tuple((path, TOO_LARGE) for path in grown))
 
     def _told_beside(self, store: UndoStore, record: CallRecord, other: CallRecord, paths: set[str]) -> list[str]:
-        """Say of two calls that ran at the same time which of them may hold changes of the other; what is to be said of the first."""
+        """Note for two concurrent calls which may hold changes of the other; return those for the first call."""
         theirs = {change.path for _, change in store.changes_of([other.id])}
         in_background = _is_yielding(record), _is_yielding(other)
         if in_background[0] is in_background[1]:
@@ -304,7 +308,7 @@ class UndoKeeper:
         return [_format_beside_note(other)] if holds[0] else []
 
     def in_background(self, id: int) -> None:
-        """A call is over, and something that it has started goes on."""
+        """Record that a call has ended while something that it started still runs."""
         with self.step() as store:
             store.add_notes(id, [BACKGROUND_NOTE])
 
@@ -314,7 +318,7 @@ class UndoKeeper:
                 self._end(store, record, threading.Event(), KILLED_NOTE)
 
     def _forget_outside(self, store: UndoStore, record: CallRecord) -> None:
-        """Forget what was seen outside workspaces, which nobody looks at again."""
+        """Forget what was seen outside workspaces, as it is not looked at again."""
         outside = [name for name in record.names if not is_inside(name, record.roots)]
         if outside:
             self.manifest.forget(outside)
@@ -332,7 +336,7 @@ class UndoKeeper:
         self._look_at_roots([root for root in outermost_roots(roots) if root in self._unlooked], stop)
 
     def names_of(self, device: int, inode: int, roots: Sequence[str]) -> set[str]:
-        """The names in these folders of a file with several, as they were last seen. Within a step."""
+        """Return the names of a file with several hard links in these directories, as last seen. Within a step."""
         found = {path for path in self.manifest.linked if is_inside(path, roots)}
         states = {path: self.manifest.get(path) for path in found}
         return {
@@ -398,14 +402,17 @@ class UndoKeeper:
         return False
 
     def _covers(self, roots: Sequence[str]) -> bool:
-        """True if everything in the workspace has been looked at at some time."""
+        """Return True if everything in the workspace has been scanned at some time."""
         states = [self.manifest.get(root) for root in outermost_roots(roots)]
         return all(state is not None and state.kind is PathKind.FOLDER and state.listed for state in states)
 
     def _look_at_roots(
         self, roots: Sequence[str], stop: threading.Event, touched: list[UnkeptPath] | None = None
     ) -> bool:
-        """Look at whole folders; False where they hold too many files for that. What is left out and was changed is added to `touched`."""
+        """Scan these directories completely; return False if they contain too many files for that.
+
+        What is left out of undo and was changed is added to `touched`.
+        """
         for root in outermost_roots(roots):
             # What was covered once is counted each time: if it can be again, nobody has to be asked.
             known = self._covers((root,))
@@ -466,7 +473,7 @@ class UndoKeeper:
         return touched
 
     def _watch_of(self, root: str) -> tuple[ChangeWatch | None, bool]:
-        """Return the watch of a workspace and whether it is new, so that every folder has to be opened for it."""
+        """Return the watch of a workspace, and True if it is new; then every directory must be opened for it."""
         watch = self._watches.get(root)
         if watch is not None and watch.whole:
             return watch, False
@@ -481,8 +488,10 @@ class UndoKeeper:
             watch.close()
 
     def _trusts(self, root: str) -> bool:
-        """True if nothing is known to have gone on that might have written without the kernel's telling: through memory maps, which a process
-        that goes on may have, or through another name of a file, which it made and maybe took away again, or which lies outside the workspace.
+        """Return True if nothing is known to have run that could have written without a report from the kernel.
+
+        That would be through memory maps, which a process that still runs may have, or through another name of a file,
+        which the process created and may have removed again, or which is outside the workspace.
         """
         if time.monotonic() - self._looked.get(root, -TRUSTED_S) > TRUSTED_S:
             return False
@@ -570,7 +579,7 @@ class UndoKeeper:
     # What is not kept
 
     def _lost(self, scope: CallScope, *, whole: bool) -> tuple[UnkeptPath, ...]:
-        """Return those of the required paths that could not be restored; `whole`: the whole workspace was scanned."""
+        """Return those of the required paths that could not be restored; `whole`: the entire workspace was scanned."""
         if scope.relied_on is None:
             # What does not name its repository is not there to delete it.
             wanted, spared = scope.roots, REGENERATED_REASONS | {REPOSITORY_DATA}
@@ -595,7 +604,7 @@ class UndoKeeper:
 
 
 def _root_call_name(record: CallRecord) -> str:
-    """The name of the call of the host that it is a part of."""
+    """Return the name of the host's call that this call is part of."""
     return f"{record.session}/{record.root_call}"
 
 

@@ -53,11 +53,11 @@ class DiskManifest:
         self._roots.add(root)
 
     def is_loaded(self, path: str) -> bool:
-        """True if the store knows no more of the path than this."""
+        """Return True if the store knows nothing more about the path than the manifest."""
         return any(path == root or path.startswith(f"{root}/") for root in self._roots)
 
     def get(self, path: str) -> PathState | None:
-        """Return what was last seen at a path; None where nobody has looked."""
+        """Return what was last seen at a path; None if it was never looked at."""
         state = self._known(path)
         return self._store.seen(path) if state is None and not self.is_loaded(path) else state
 
@@ -108,7 +108,7 @@ class DiskManifest:
         _set_mark(self.not_kept, path, bool(state.why))
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Know nothing of these any more."""
+        """Forget everything about these paths."""
         for path in paths:
             folder, _, name = path.rpartition("/")
             self._forget_below(path)
@@ -128,7 +128,7 @@ class DiskManifest:
 
 
 def _is_fully_known(state: PathState) -> bool:
-    """True if below this there is nothing but what is known."""
+    """Return True if everything that exists below this is known."""
     return state.listed if state.kind is PathKind.FOLDER else state.kind is not PathKind.LEFT_OUT
 
 

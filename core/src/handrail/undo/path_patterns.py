@@ -35,7 +35,7 @@ def get_fixed_folder(path: str) -> str:
 
 @dataclass(slots=True)
 class PathLookup:
-    """Lookup of the paths that the patterns of one command stand for, which takes a bounded time for all of them."""
+    """Lookup of the paths that the patterns of one command match, within a time limit for all of them."""
 
     seconds: float = MAX_SECONDS
 
@@ -59,9 +59,10 @@ class PathLookup:
 
 @dataclass(slots=True)
 class _PatternWalk:
-    """Search for what fits one pattern, as a shell does it: links to folders are followed, and hidden names need a dot in the pattern.
+    """Search for what matches one pattern, by the rules of a shell.
 
-    A folder that links lead to in several ways is searched once for each part of the pattern.
+    Symlinks to directories are followed, and hidden names need a dot in the pattern. A directory that can be reached
+    through several symlinks is searched once for each part of the pattern.
     """
 
     until: float

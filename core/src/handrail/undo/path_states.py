@@ -96,7 +96,7 @@ def build_state(status: os.stat_result, *, now: int, **more: object) -> PathStat
 
 
 def is_settled(changed: int, now: int) -> bool:
-    """True if a change after `now` would show in the time of change."""
+    """Return True if a change after `now` would be visible in the change time."""
     return now - changed > (COARSE_NS if changed % SECOND_NS == 0 else TICK_NS)
 
 
@@ -159,10 +159,13 @@ def load_state(text: str) -> PathState:
 
 
 def format_path(path: str) -> str:
-    """A path as text that can be printed in a line and sent: bytes that are no UTF-8 and what would not be seen, line ends too, are written out."""
+    """Return a path as text that can be printed on one line and sent.
+
+    Bytes that are not UTF-8 are escaped, as are invisible characters, including line ends.
+    """
     return format_line(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
 def format_line(text: str) -> str:
-    """The text in one line, with everything written out that a person would not see."""
+    """Return the text on one line, with everything escaped that would be invisible."""
     return make_visible(text).replace("\n", "\\n")

@@ -36,9 +36,12 @@ TEXT_ENCODING = "utf-8"
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
-    """Step of an undo for one path: `delete` it, `create` it again, `restore` its contents, its `mode`, or `replace` it by what it was; `keep`:
-    it is as it was, or is left as it is. `conflict`: why it is not touched unless a person forces it. `lost`: why it cannot be put back at all.
-    `source`: the path in the same folder that the file has now, which is given this name again; `moves`: it is such a path.
+    """Step of an undo for one path.
+
+    `step`: `delete` the path, `create` it again, `restore` its contents or its `mode`, or `replace` it by what it was;
+    `keep`: it is as it was, or is left as it is. `conflict`: why it is not touched unless the user forces it. `lost`:
+    why it cannot be restored at all. `source`: the file's present path in the same directory, which is renamed back;
+    `moves`: this is such a path.
     """
 
     path: str
@@ -67,7 +70,7 @@ class PathPlan:
         return self.now.why if gone and not self.now.digest else ""
 
     def wire(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the step as plain data."""
         told = {"path": format_path(self.path), "step": self.step, "conflict": self.conflict, "lost": self.lost}
         told["no_redo"] = self.no_redo
         return {key: value for key, value in told.items() if value}
@@ -75,8 +78,9 @@ class PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """The plan of undoing one call of a host: `records` are its parts, newest first. `passed_over`: what was said of newer calls of
-    which nothing can be put back.
+    """Plan of undoing one call of a host: `records` are its parts, newest first.
+
+    `passed_over`: notes on newer calls of which nothing can be restored.
     """
 
     records: tuple[CallRecord, ...]
@@ -105,12 +109,12 @@ class UndoPlan:
 
     @property
     def hopeless(self) -> bool:
-        """True if there is something to put back, and nothing of it can be."""
+        """True if there is something to restore, but none of it can be restored."""
         return bool(self.lost) and not any(path.acts for path in self.paths)
 
     @property
     def undone(self) -> bool:
-        """True if another call has undone it, and nobody has undone that."""
+        """True if another call has undone it and has not been undone itself."""
         return all(record.undone for record in self.records)
 
     @property
@@ -118,7 +122,7 @@ class UndoPlan:
         return tuple(record.id for record in self.records)
 
     def chosen(self, *, force: bool, skip_changed: bool, final: bool = False) -> list[PathPlan]:
-        """The paths that are undone; only if `final` also those whose present contents nothing brings back."""
+        """Return the paths to undo; without `final`, only those whose present contents could be brought back."""
         return [
             path
             for path in self.paths
@@ -128,7 +132,7 @@ class UndoPlan:
         ]
 
     def wire(self, *, most: int | None = None) -> dict[str, Any]:
-        """As plain data, with at most so many paths."""
+        """Return the plan as plain data, with at most `most` paths."""
         first = self.records[-1]
         notes = list(dict.fromkeys(note for record in reversed(self.records) for note in record.notes))
         wire: dict[str, Any] = {
@@ -152,7 +156,7 @@ class UndoPlan:
 
 
 def describe_obstacles(paths: Sequence[PathPlan]) -> str:
-    """The obstacles to undoing these, in words."""
+    """Return a phrase that lists the obstacles to undoing these."""
     told = [f"not kept: {format_path(path.path)}: {path.lost}" for path in paths if path.lost]
     told += [f"{format_path(path.path)}: {path.conflict}" for path in paths if path.conflict and not path.lost]
     told += [
@@ -163,13 +167,13 @@ def describe_obstacles(paths: Sequence[PathPlan]) -> str:
 
 
 def find_unfinished_undo(store: UndoStore, records: Sequence[CallRecord]) -> CallRecord | None:
-    """The call that has begun to undo these, and was killed before it was done; None if there is none."""
+    """Return the call that began to undo these and was killed before it finished, or None."""
     begun = {-record.undone_by for record in records if record.undone_by is not None and record.undone_by < 0}
     return next((undo for undo in map(store.call, begun) if undo is not None and KILLED_NOTE in undo.notes), None)
 
 
 def build_undo_plan(store: UndoStore, records: Sequence[CallRecord], now: Mapping[str, PathState]) -> UndoPlan:
-    """The plan for these records, with what is at their paths now."""
+    """Build the plan for these records, from what is at their paths now."""
     unfinished = find_unfinished_undo(store, records)
     halves = {} if unfinished is None else {c.path: c.after for _, c in store.changes_of([unfinished.id])}
     ids = [record.id for record in records]
@@ -184,7 +188,7 @@ def build_undo_plan(store: UndoStore, records: Sequence[CallRecord], now: Mappin
 
 
 def _apply_renames(paths: Sequence[PathPlan]) -> Iterator[PathPlan]:
-    """The plans, where files that are not kept and only have another name in their folder now are given the one they had."""
+    """Yield the plans; a file that was not kept, but only has a new name in its directory, is renamed back."""
     able = [plan for plan in paths if plan.lost or (plan.acts and not plan.conflict)]
     sources = find_renames(PathChange(plan.path, plan.now, plan.wanted) for plan in able)
     lost = {plan.path for plan in paths if plan.lost}
@@ -204,7 +208,7 @@ def _plan_path(
     now: PathState,
     half: PathState | None,
 ) -> PathPlan:
-    """The plan for one path. `half`: what an undo that was killed has left there."""
+    """Plan the undo of one path. `half`: what a killed undo has left there."""
     path, wanted, left = changes[0][1].path, changes[0][1].before, changes[-1][1].after
     if are_states_alike(now, wanted):
         return PathPlan(path, "keep", now, wanted)
@@ -234,7 +238,10 @@ def _plan_path(
 
 
 def _is_half_undone(now: PathState, wanted: PathState) -> bool:
-    """True for what undo leaves between two of its steps: a folder of another mode, nothing, or a file whose contents are written in place."""
+    """Return True for a state between two steps of an undo.
+
+    That is a directory with another mode, a missing path, or a file whose contents are being written in place.
+    """
     if now.kind is PathKind.FILE:
         return now.links > 1 and (now.device, now.inode) == (wanted.device, wanted.inode)
     return now.kind is PathKind.ABSENT or (now.kind is wanted.kind is PathKind.FOLDER)
@@ -296,7 +303,7 @@ def format_link_target(state: PathState) -> str:
 
 
 def _read_lines(store: UndoStore, state: PathState) -> list[str] | None:
-    """The lines of a file; None for what has none."""
+    """Return a file's lines, or None if it has none: it is not text, not kept, or too large."""
     if state.kind is PathKind.ABSENT:
         return []
     if state.kind is not PathKind.FILE or not state.digest or state.size > MAX_COMPARED_BYTES:

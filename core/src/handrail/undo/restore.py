@@ -42,9 +42,11 @@ InodeKey = tuple[int, int]
 
 
 class PathRestorer:
-    """Puts paths back. `left`: folders that stay because something else is in them. `linked`: paths by the inode of a file with several names.
+    """Restorer of paths.
 
-    `through`: files with several names that were written to in place, so that each of their names shows it.
+    `left`: directories that stay because they contain something else. `linked`: paths by the inode of a file with
+    several hard links. `through`: files with several hard links that were written in place; the change shows under each
+    of their names.
     """
 
     def __init__(self, store: UndoStore, linked: Mapping[InodeKey, str]) -> None:
@@ -187,7 +189,7 @@ class PathRestorer:
             change_mode(at, path, mode)
 
     def _put_in(self, at: HeldFolder, path: str, state: PathState) -> None:
-        """Have this at a path, whatever file or link is there."""
+        """Put this state at a path, replacing any file or symlink there."""
         match state.kind:
             case PathKind.FOLDER:
                 os.mkdir(at.name(Path(path)), 0o700, dir_fd=at.fd)
@@ -270,7 +272,7 @@ class PathRestorer:
 
     @contextmanager
     def _folder_of(self, path: str) -> Generator[HeldFolder]:
-        """The folder that a path is in, open; its owner may change names in it until the end."""
+        """Open the directory that contains a path; its owner can change names in it until the end."""
         with hold_parent_folder(Path(path)) as at:
             assert at.fd is not None
             status = os.fstat(at.fd)
@@ -280,7 +282,7 @@ class PathRestorer:
             yield at
 
     def _open_up(self, plan: PathPlan) -> None:
-        """Let the owner into a folder whose mode is to be another one, so that what is in it can be reached."""
+        """Make a directory whose mode will change accessible to its owner, to reach what is in it."""
         if plan.now.mode & OWNER_CHANGES != OWNER_CHANGES:
             with self._folder_of(plan.path) as at:
                 _check_unchanged(at, plan.path, plan.now)
@@ -294,14 +296,17 @@ class PathRestorer:
 
 
 def _is_removed_first(plan: PathPlan) -> bool:
-    """True if what is there has to go before something else can be: a file or link takes the place of another at once."""
+    """Return True if what is at the path must be removed before the wanted state can be created.
+
+    A file or symlink replaces another one directly.
+    """
     if plan.now.kind is PathKind.ABSENT or (plan.now.kind is plan.wanted.kind):
         return False
     return plan.wanted.kind not in (PathKind.FILE, PathKind.LINK) or plan.now.kind is PathKind.FOLDER
 
 
 def is_same_file(plan: PathPlan) -> bool:
-    """True if a file with several names is the one that it was."""
+    """Return True if a file with several hard links is still the same file."""
     now, wanted = plan.now, plan.wanted
     if now.kind is not PathKind.FILE or wanted.kind is not PathKind.FILE or min(now.links, wanted.links) < 2:
         return False
@@ -336,7 +341,7 @@ def _rename_hidden(at: HeldFolder, hidden: Path, path: str) -> None:
 
 
 def change_mode(at: HeldFolder, path: str, mode: int) -> None:
-    """Set the permissions of a file or folder, never of what a link leads to."""
+    """Set the permissions of a file or directory, never of a symlink's target."""
     name = at.name(Path(path))
     if sys.platform != "linux":
         os.chmod(name, mode, dir_fd=at.fd, follow_symlinks=False)

@@ -52,9 +52,10 @@ def list_undo_plans(
 
 
 def find_undo_plan(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop: threading.Event) -> UndoPlan:
-    """Return the plan of undoing one call: `ID` or `SESSION/ID`; None for the newest that is not undone and can be restored at least in part.
+    """Return the plan of undoing one call, given as `ID` or `SESSION/ID`.
 
-    Raises `NotFound` where there is none.
+    None selects the newest call that is not undone and can be restored at least in part. Raises `NotFound` if no such
+    call exists.
     """
     passed_over: list[str] = []
     with keeper.step() as store:
@@ -91,9 +92,9 @@ def build_diff(keeper: UndoKeeper, plans: Sequence[PathPlan]) -> list[str]:
 def restore_plan(
     keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], *, by: int | None, stop: threading.Event
 ) -> UndoOutcome:
-    """Put back what a plan says, all of it or nothing. `by`: the record of the call that undoes.
+    """Restore what a plan says, completely or not at all. `by`: the record of the undoing call.
 
-    Once it is put back, it is recorded as undone, whatever fails after that.
+    Once restored, the calls are recorded as undone, even if something fails after that.
     """
     if by is not None:
         # Written down before the first step, so that a later undo finds it if this one is killed.
@@ -189,7 +190,7 @@ def _build_plans(
 
 
 def _iter_call_groups(store: UndoStore, roots: Sequence[str] | None, *, most: int) -> Iterator[list[CallRecord]]:
-    """The newest calls of hosts with what each consists of, newest first."""
+    """Yield the newest calls of hosts, each with its parts, newest first."""
     seen: set[tuple[str, str]] = set()
     before, looked = None, 0
     while looked < MAX_SEARCHED and len(seen) < most:
@@ -227,7 +228,7 @@ def _find_call_records(store: UndoStore, call: str, roots: Sequence[str]) -> lis
 
 
 def _iter_other_names(keeper: UndoKeeper, plan: UndoPlan, through: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each file that was written to in place, with the names that show it, too."""
+    """Yield each file that was written in place, with a description of the other names that show the change."""
     for path in dict.fromkeys(through):
         status = os.lstat(path)
         inside = sorted(keeper.names_of(status.st_dev, status.st_ino, plan.records[0].roots) - {path})

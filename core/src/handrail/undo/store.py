@@ -85,10 +85,11 @@ id < (SELECT max(id) FROM calls WHERE ended IS NOT NULL) AND ended IS NOT NULL A
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call as it is kept. `names`: the paths that it may change; `anywhere`: anything in `roots`, too. `ended` is None while it may still do so.
+    """Call as it is kept. `names`: the paths that it may change; `anywhere`: also anything in `roots`.
 
-    `notes` say in words what of it is not kept. `root_call` is the call of the host that it is a part of. Times are unix times in seconds.
-    `undone_by`: the record of the call that has undone it; below 0: of one that has begun to, and has not said that it is done.
+    `ended` is None while it may still change something. `notes` describe what of it is not kept. `root_call` is the
+    host's call that it is part of. Times are unix times in seconds. `undone_by`: the record of the call that has undone
+    it; negative if that call has begun to, and has not reported that it finished.
     """
 
     id: int
@@ -123,7 +124,7 @@ class StoreFailure(Downstream):
 
 
 class StoreFull(Exception):
-    """There is no room for more contents; the text says which bound was reached."""
+    """Raised if there is not enough room for more contents; the message says which limit was reached."""
 
 
 class UndoStore:
@@ -217,7 +218,7 @@ class UndoStore:
 
     @contextmanager
     def written(self) -> Generator[sqlite3.Connection]:
-        """One transaction."""
+        """Run the block in one transaction."""
         self._database.execute("BEGIN IMMEDIATE")
         self.bytes_kept = before = self._count("bytes")
         try:
@@ -252,11 +253,14 @@ class UndoStore:
         return self.bytes_kept < self.settings.max_bytes * 0.9
 
     def fits(self, size: int) -> bool:
-        """True if so many bytes more are within the bound."""
+        """Return True if `size` more bytes are within the limit."""
         return self.bytes_kept + size <= self.settings.max_bytes
 
     def room_for(self, size: int) -> None:
-        """Make room, if need be by giving up the oldest. Raises `StoreFull` where there is none."""
+        """Make room, if necessary by giving up the oldest calls.
+
+        Raises `StoreFull` if not enough room can be made.
+        """
         if size > INLINE_BYTES:
             self.check_disk(size)
         if not self.fits(size):
@@ -300,11 +304,11 @@ class UndoStore:
         return True
 
     def has(self, digest: bytes) -> bool:
-        """True if these contents are kept."""
+        """Return True if these contents are kept."""
         return self._database.execute("SELECT 1 FROM contents WHERE digest = ?", (digest,)).fetchone() is not None
 
     def draft(self) -> Path:
-        """A path in the store for contents that are being copied."""
+        """Return a new path in the store for contents that are being copied."""
         return ensure_private_folder(self.folder / "contents") / f"draft-{self.owner}-{secrets.token_hex(4)}"
 
     def _file(self, digest: bytes) -> Path:
@@ -312,7 +316,7 @@ class UndoStore:
         return ensure_private_folder(self.folder / "contents" / name[:2]) / name[2:]
 
     def contents(self, digest: bytes) -> bytes | None:
-        """The contents; None where they are not kept any more, or are damaged."""
+        """Return the contents, or None if they are not kept anymore or are damaged."""
         found = self._database.execute("SELECT data FROM contents WHERE digest = ?", (digest,)).fetchone()
         if found is None:
             return None
@@ -345,19 +349,19 @@ class UndoStore:
     # What was seen
 
     def changed_elsewhere(self) -> int:
-        """A number that is another one when another process has written since."""
+        """Return a number that differs from the last one if another process has written since."""
         return self._database.execute("PRAGMA data_version").fetchone()[0]
 
     def version(self) -> int:
-        """The number of times that states were written."""
+        """Return how often states were written."""
         return self._count("version")
 
     def seen(self, path: str) -> PathState | None:
-        """Return what was last seen at a path; None where nobody has looked."""
+        """Return what was last seen at a path; None if it was never looked at."""
         return next((state for _, state in self._states("path = ?", (os.fsencode(path),))), None)
 
     def seen_below(self, root: str) -> Iterator[tuple[str, PathState]]:
-        """The same for everything below a folder."""
+        """Yield what was last seen at each path below a directory."""
         return self._states("path > ? AND path < ?", _path_range_below(root))
 
     def seen_since(self, version: int) -> Iterator[tuple[str, PathState]]:
@@ -418,7 +422,7 @@ class UndoStore:
         self._database.execute("INSERT OR REPLACE INTO roots VALUES (?, ?)", (os.fsencode(root), now))
 
     def has_root(self, root: str) -> bool:
-        """True if what was seen in a workspace has not been given up."""
+        """Return True if what was seen in a workspace has not been given up."""
         return self._database.execute("SELECT 1 FROM roots WHERE path = ?", (os.fsencode(root),)).fetchone() is not None
 
     def forget_states(self, paths: Sequence[str]) -> None:
@@ -456,7 +460,7 @@ class UndoStore:
         self._database.execute("UPDATE calls SET names = ? WHERE id = ?", (json.dumps(names), call))
 
     def end_call(self, call: int, *, notes: Sequence[str] = ()) -> None:
-        """Record that a call is over. One that has changed nothing is forgotten. Within a transaction."""
+        """Record that a call is over; a call that has changed nothing is forgotten. Within a transaction."""
         database = self._database
         if database.execute("SELECT 1 FROM changes WHERE call = ?", (call,)).fetchone() is None:
             database.execute("DELETE FROM calls WHERE id = ?", (call,))
@@ -493,25 +497,25 @@ class UndoStore:
                 )
 
     def open_calls(self) -> list[CallRecord]:
-        """Calls that may still change files, or were never ended because their process was killed."""
+        """Return calls that may still change files, or were never ended because their process was killed."""
         return self._calls("ended IS NULL ORDER BY id", ())
 
     def is_alive(self, record: CallRecord) -> bool:
-        """True if the process that made the call is there."""
+        """Return True if the process that made the call still exists."""
         return record.owner == self.owner or is_held(self._owner_file(record.owner))
 
     def call(self, id: int) -> CallRecord | None:
-        """One call."""
+        """Return one call, or None if it is not kept."""
         return next(iter(self._calls("id = ?", (id,))), None)
 
     def calls(self, *, most: int, before: int | None = None) -> list[CallRecord]:
-        """The newest calls that changed files, newest first."""
+        """Return the newest calls that changed files, newest first."""
         if before is None:
             return self._calls("1 ORDER BY id DESC LIMIT ?", (most,))
         return self._calls("id < ? ORDER BY id DESC LIMIT ?", (before, most))
 
     def calls_named(self, call_id: str, session: str | None) -> list[CallRecord]:
-        """The calls that a host's call consists of, by its id, newest first."""
+        """Return the calls that a host's call consists of, by its id, newest first."""
         if session is None:
             return self._calls("root_call = ? ORDER BY id DESC", (call_id,))
         return self._calls("root_call = ? AND session = ? ORDER BY id DESC", (call_id, session))
@@ -525,7 +529,7 @@ class UndoStore:
         return [(row[0], PathChange(os.fsdecode(row[1]), load_state(row[2]), load_state(row[3]))) for row in rows]
 
     def changed_later(self, path: str, *, after: int) -> list[CallRecord]:
-        """The calls that changed a path after the change of that number."""
+        """Return the calls that changed a path after the change with that number."""
         where = "id IN (SELECT call FROM changes WHERE path = ? AND id > ?) ORDER BY id"
         return self._calls(where, (os.fsencode(path), after))
 
@@ -534,11 +538,11 @@ class UndoStore:
         self._database.executemany("UPDATE calls SET undone_by = ? WHERE id = ?", [(by, call) for call in calls])
 
     def half_undone(self) -> list[CallRecord]:
-        """The calls that another has begun to undo, newest first."""
+        """Return the calls that another call has begun to undo, newest first."""
         return self._calls("undone_by < 0 ORDER BY id DESC", ())
 
     def undone_by(self, calls: Sequence[int]) -> list[int]:
-        """The calls that these have undone."""
+        """Return the ids of the calls that these have undone."""
         marks = ", ".join("?" * len(calls))
         return [
             row[0] for row in self._database.execute(f"SELECT id FROM calls WHERE undone_by IN ({marks})", tuple(calls))
@@ -578,9 +582,10 @@ class UndoStore:
             self._database.executescript("PRAGMA incremental_vacuum")
 
     def _give_up(self, size: int) -> None:
-        """Forget what was seen in workspaces that nobody uses, then the oldest calls that are expendable, until there is room.
+        """Make room for `size` bytes, within a transaction.
 
-        Within a transaction.
+        What was seen in workspaces that have not been used recently is forgotten first, then the oldest expendable
+        calls.
         """
         wanted = max(self.settings.max_bytes - size, 0)
         self._remove_unused()
@@ -657,5 +662,5 @@ def _is_overlapping(one: str, other: str) -> bool:
 
 
 def _escape_text(text: str) -> str:
-    """The text without what no database takes."""
+    """Return the text with those characters escaped that a database cannot store."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""The call that undoes another: made by a person (`handrail undo`, the console, `Session.undo`), and by no agent."""
+"""The call that undoes another: made by the user (`handrail undo`, the console, `Session.undo`), never by an agent."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ async def undo_call(given: UndoArguments, context: UndoContext) -> Mapping[str, 
 
 
 def choose_paths(plan: UndoPlan, *, force: bool, skip_changed: bool, final: bool = False) -> list[PathPlan]:
-    """The paths that are undone. Raises `Downstream` where some cannot be, and nobody has said what is to become of them."""
+    """Return the paths to undo.
+
+    Raises `Downstream` if some cannot be undone and the caller has not said what to do about them.
+    """
     from handrail.undo.plans import describe_obstacles
 
     final = final or force
@@ -158,7 +161,10 @@ def _check_judged(chosen: Sequence[PathPlan], given: UndoArguments) -> None:
 
 
 def split_judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]]:
-    """The paths that are judged as written to, and those of links that are judged as deleted; what lies behind such a link goes with it."""
+    """Return the paths to judge as written, and the symlinks to judge as deleted.
+
+    What is behind such a symlink is covered by it.
+    """
     deletes = [each.path for each in chosen if each.now.kind is PathKind.LINK]
     behind = tuple(f"{path}/" for path in deletes)
     writes = [each.path for each in chosen if each.now.kind is not PathKind.LINK and not each.path.startswith(behind)]
@@ -199,7 +205,7 @@ def _describe_effect(done: UndoOutcome, carried_out: Sequence[PathPlan]) -> str:
 async def build_undo_arguments(
     session: UndoSession, call: str | None, *, force: bool, skip_changed: bool, final: bool
 ) -> dict[str, Any]:
-    """The arguments of the call that undoes another, with the paths that it has to touch as things are now."""
+    """Build the arguments of the call that undoes another, with the paths that it must touch as things are now."""
     from handrail.undo import selection
 
     roots, stop = [str(root) for root in session.workspace], threading.Event()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def topmost_paths(names: Iterable[str]) -> tuple[str, ...]:
-    """The paths, each with the folders that would have to be made for it: the first one that is not there stands for it."""
+    """Return the paths, each replaced by the first missing directory on the way to it, if there is one."""
     found: dict[str, None] = {}
     for name in names:
         at = name
@@ -18,15 +18,15 @@ def topmost_paths(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_inside(path: str, roots: Sequence[str]) -> bool:
-    """True if the path is one of the roots or below one."""
+    """Return True if the path is one of the roots or below one."""
     return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
 def roots_overlap(some: Sequence[str], others: Sequence[str]) -> bool:
-    """True if a root of one is, holds or lies in a root of the other."""
+    """Return True if a root of one group equals, contains or is inside a root of the other."""
     return any(is_inside(one, others) for one in some) or any(is_inside(one, some) for one in others)
 
 
 def outermost_roots(roots: Sequence[str]) -> list[str]:
-    """The roots that lie in no other."""
+    """Return the roots that are not inside another one."""
     return [root for root in dict.fromkeys(roots) if not is_inside(os.path.dirname(root), roots)]

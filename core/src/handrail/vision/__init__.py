@@ -1,1 +1,1 @@
-"""How a desktop is seen: backends, their coordinates, and what was observed."""
+"""Vision: backends, their coordinates, and observations of a desktop."""

@@ -1,7 +1,8 @@
-"""How one session sees: its chosen vision backend and the fallbacks after it, each opened when it is first needed.
+"""Vision of one session: its chosen backend and the fallbacks after it, each opened on first use.
 
-A question goes along the chain until one answers. Who answered, and why those before did not, is part of the answer. A backend that failed is
-passed over for a while, longer each time, and is tried again then, or at once when no other is left.
+A request is passed along the chain until one backend answers. The answer includes its name, and why those before it did
+not answer. A backend that failed is skipped for a period that grows with each failure, and is then retried, or sooner
+if no other is left.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class ScreenLook:
 
 @dataclass(frozen=True, slots=True)
 class BackendHealth:
-    """How a backend has done in this session. `why` is its last failure, `again_in` the seconds until it is tried before the others again."""
+    """Record of a backend in this session.
+
+    `why` is its last failure, `again_in` the seconds until it regains its place before the others.
+    """
 
     answers: int = 0
     failures_in_a_row: int = 0
@@ -128,11 +132,11 @@ class Vision:
     async def look(
         self, capture: Callable[[], Awaitable[Frame]], *, intent: str = "", window: str | None = None, budget: int = 500
     ) -> Answered[ScreenLook]:
-        """The elements on the screen and the picture they belong to, by the first backend that finds elements.
+        """Return the elements on the screen and the picture they belong to, from the first backend that finds elements.
 
-        Where none of the chain finds elements, and one describes pictures, the elements are none. `window`: a part of the title, for backends that
-        read trees.
-        What the backends to be merged make out in the same picture is added; so is what the next of the chain makes out, where a tree has nothing.
+        If no backend of the chain can find elements, and one describes pictures, the elements are empty. `window`: a
+        part of the title, for backends that read trees. Elements that the backends to be merged find in the same
+        picture are added, and if a tree has none, also those of the rest of the chain.
         """
 
         async def look(backend: VisionBackend) -> ScreenLook:
@@ -157,7 +161,10 @@ class Vision:
             )
 
     async def _with_others(self, looked: Answered[ScreenLook], intent: str) -> Answered[ScreenLook]:
-        """The look with what others see in its picture. One that cannot answer is named, and the look is as good as it was."""
+        """Add the elements that other backends see in the picture.
+
+        A backend that cannot answer is named in `silent`, and does not affect the rest.
+        """
         look, silent = looked.value, list[PassedBackend]()
         missed = not any(e.rect and not e.rect.intersect(look.frame.screen).empty for e in look.tree.elements)
         others = [*self.merge(), *(self.chain if missed and not looked.passed else ())]
@@ -186,19 +193,19 @@ class Vision:
         )
 
     def _sees(self, name: str) -> bool:
-        """Whether it reads pictures; so is taken what is not open."""
+        """Return True if the backend parses pictures, or is not open yet."""
         return name not in self._open or bool(self._open[name].backend.capabilities & PARSE_CAPABILITIES)
 
     async def tree(self, *, window: str | None = None, budget: int = 500) -> Answered[Tree]:
-        """What a window shows, by the first backend that reads trees."""
+        """Return the contents of a window, from the first backend that reads trees."""
         return await self.ask({TREE_CAPABILITY}, lambda backend: backend.tree(window=window, budget=budget))
 
     async def parse(self, frame: Frame, intent: str = "") -> Answered[tuple[Element, ...]]:
-        """The elements in a picture, by the first backend that makes them out."""
+        """Return the elements in a picture, from the first backend that parses pictures."""
         return await self.ask(PARSE_CAPABILITIES, lambda backend: self._parsed(backend, frame, intent))
 
     async def understand(self, frame: Frame, intent: str = "") -> Answered[str]:
-        """A description of a picture, by the first backend that understands."""
+        """Return a description of a picture, from the first backend that can describe it."""
 
         async def describe(backend: VisionBackend) -> str:
             described = await backend.understand(frame, intent)
@@ -211,13 +218,16 @@ class Vision:
         )
 
     async def plan(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> Answered[Plan]:
-        """The next actions towards an instruction, by the first backend that plans."""
+        """Return the next actions for an instruction, from the first backend that plans."""
         return await self.ask({"plan_actions"}, lambda backend: backend.plan(frame, instruction, tuple(history)))
 
     async def ask(
         self, capabilities: frozenset[str] | set[str], do: Callable[[VisionBackend], Awaitable[T]]
     ) -> Answered[T]:
-        """The answer of the first backend of the chain that has one of the capabilities and works; `BackendUnavailable` says why none did."""
+        """Return the answer of the first working backend of the chain that has one of the capabilities.
+
+        Backends that failed recently are tried last. Raises `BackendUnavailable`, which says why none answered.
+        """
         chain = list(dict.fromkeys(self.chain))
         passed: list[PassedBackend] = []
         # Those that failed lately come last: they are still better than no answer.
@@ -246,7 +256,7 @@ class Vision:
         intent: str,
         do: Callable[[VisionBackend], Awaitable[T]],
     ) -> T:
-        """The answer to the same question about an equal picture where there was one, else a new one."""
+        """Return the cached answer to the same question about an equal picture, or get a new one."""
         if (picture := hash_frame(frame)) is None:
             return await do(backend)
         key = (backend.name, question, intent, picture)
@@ -259,7 +269,7 @@ class Vision:
     # Backends
 
     def choosing(self, chain: Sequence[str]) -> Vision:
-        """The same with other backends to ask: what is open, and what is known of each, is shared."""
+        """Return a copy with another chain; it shares the open backends and what is known about each."""
         return replace(self, chain=tuple(chain))
 
     def keep_only(self, names: Collection[str]) -> None:
@@ -284,7 +294,7 @@ class Vision:
         raise BackendUnavailable("; ".join(f"{name}: {exc}" for name, exc in passed.items()), hint=hint)
 
     def warm_up(self, name: str) -> None:
-        """Open and warm a backend in the background, so that its first answer is not slow."""
+        """Open and warm up a backend in the background, to speed up its first answer."""
 
         async def warm() -> None:
             try:
@@ -296,16 +306,16 @@ class Vision:
         self._warming[name] = self._start(warm())
 
     def doing(self) -> str:
-        """What the backends that have a question before them are at, in words; empty when there is none."""
+        """Return what the busy backends are doing, in words; empty if none is busy."""
         busy = ((name, opened.backend) for name, opened in self._open.items() if opened.asked)
         return "; ".join(f"{name} {backend.doing or 'is looking'}" for name, backend in busy)
 
     def health(self, name: str) -> BackendHealth:
-        """How a backend has done so far."""
+        """Return the record of a backend so far."""
         return self._health.get(name, BackendHealth())
 
     def forget(self, name: str) -> None:
-        """Its settings are others now: what is asked from here on goes to a new one. Questions under way end on the old one."""
+        """Retire a backend whose settings changed: new requests open a new one, running ones finish on the old."""
         self._health.pop(name, None)
         for key in [key for key in self._answers if key[0] == name]:
             del self._answers[key]
@@ -348,7 +358,10 @@ class Vision:
         return Answered(value, name, ms=ms, cost=cost)
 
     async def _within(self, backend: VisionBackend, do: Callable[[VisionBackend], Awaitable[T]]) -> T:
-        """Its answer within its deadline. What goes wrong inside it makes it unavailable; what a tool did wrong is raised as it is."""
+        """Return the backend's answer within its deadline.
+
+        An unexpected exception or a timeout becomes `BackendUnavailable`; a Handrail error is raised unchanged.
+        """
         try:
             with anyio.fail_after(backend.deadline):
                 return await do(backend)
@@ -389,7 +402,7 @@ class Vision:
         self._health[name] = replace(before, failures_in_a_row=failures, why=why, retry_at=monotonic() + wait)
 
     def _waiting(self, chain: Sequence[str], answered: str, passed: Sequence[PassedBackend]) -> list[PassedBackend]:
-        """Those before the one that answered which were not even asked, since they failed lately."""
+        """Return the backends before the one that answered that were not asked, since they failed recently."""
         asked = {one.backend for one in passed}
         before = (name for name in chain[: chain.index(answered)] if name not in asked)
         return [
@@ -399,7 +412,10 @@ class Vision:
 
 
 def clip_elements(elements: object, frame: Frame) -> tuple[Element, ...]:
-    """What a backend made out, cut to the picture; what lies outside it is left out. `BackendUnavailable` for what is no list of elements."""
+    """Return a backend's elements clipped to the picture, without those outside.
+
+    Raises `BackendUnavailable` for anything but a list of elements.
+    """
     if not isinstance(elements, Sequence) or isinstance(elements, str | bytes):
         raise BackendUnavailable(f"it gave {type(elements).__name__} instead of a list of elements")
     found: list[Element] = []
@@ -415,7 +431,7 @@ def clip_elements(elements: object, frame: Frame) -> tuple[Element, ...]:
 
 
 def _to_whole_rect(rect: Rect) -> Rect:
-    """The rectangle in Python's own whole numbers, whichever kind of them it was given in."""
+    """Return the rectangle with Python ints, from any integer type. Raises `BackendUnavailable` for other values."""
     try:
         return Rect(index(rect.x), index(rect.y), index(rect.width), index(rect.height))
     except (AttributeError, TypeError) as exc:
@@ -423,7 +439,7 @@ def _to_whole_rect(rect: Rect) -> Rect:
 
 
 def hash_frame(frame: Frame) -> str | None:
-    """What two equal pictures of the same place share; None for a picture that cannot be compared."""
+    """Return a hash of the picture and its place, equal for equal ones; None if the picture cannot be hashed."""
     try:
         view = memoryview(frame.pixels)
     except TypeError:

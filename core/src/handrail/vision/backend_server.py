@@ -52,7 +52,7 @@ class ServerRefused(BackendUnavailable):
 
 
 class ServerNotReached(BackendUnavailable):
-    """There is no connection to the server, or it ended before the answer did."""
+    """Failed connection to a server, or one that closed before the answer was complete."""
 
 
 class BackendServer:
@@ -92,7 +92,10 @@ class BackendServer:
     async def ask(
         self, path: str, body: Mapping[str, Any] | None = None, *, tries: int | None = None
     ) -> Mapping[str, Any]:
-        """The object that the server answers; `body` is sent as JSON by POST, nothing by GET. `ServerRefused` for a status other than 200."""
+        """Send a request to the server and return the object it answers.
+
+        `body` is sent as JSON with POST, no body with GET. Raises `ServerRefused` for a status other than 200.
+        """
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         return await retry_transient(lambda: self._once(path, content), tries=tries or self._tries)
 
@@ -118,11 +121,11 @@ class BackendServer:
         return self._object(data)
 
     def shown(self, text: str) -> str:
-        """The text as it may be told: without keys, and without what steers or hides."""
+        """Return the text in displayable form: without keys, and without control or hidden characters."""
         return clean_text(self._hide(text.encode()).decode()).text
 
     def _hide(self, data: bytes) -> bytes:
-        """What a server says, without the keys that it was given."""
+        """Redact the keys sent to a server from its response."""
         for secret in self._hidden:
             data = data.replace(secret, REDACTED_TEXT.encode())
         return data
@@ -147,9 +150,10 @@ class BackendServer:
 
 
 def create_transport(url: str, *, network: NetworkAccess) -> httpx.AsyncBaseTransport:
-    """The way to a server for the client of a vendor, which is to follow no redirect: to where the configuration says it is, and nowhere else.
+    """Create a transport to a server for a vendor's client, which must not follow redirects.
 
-    Answers are read whole, and are as long as those of `BackendServer`.
+    It connects only to where the configuration says the server is. Responses are read completely, with the size limit
+    of `BackendServer`.
     """
     view = _parse_server_url(url, network)
     checked = CheckedTransport(
@@ -159,7 +163,7 @@ def create_transport(url: str, *, network: NetworkAccess) -> httpx.AsyncBaseTran
 
 
 class _BoundedTransport(httpx.AsyncBaseTransport):
-    """Gives answers to a client that reads whatever comes."""
+    """Transport that limits the size of responses, for a client that reads them without a limit."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, url: str) -> None:
         self._inner = inner
@@ -193,7 +197,7 @@ class _BoundedTransport(httpx.AsyncBaseTransport):
 
 
 def clean_server_text(text: str, hidden: Collection[str] = ()) -> str:
-    """What a server says as it may be told: without keys, without what steers or hides, and not at any length."""
+    """Return a server's message in displayable form: without keys, control or hidden characters, and truncated."""
     for secret in filter(None, hidden):
         text = text.replace(secret, REDACTED_TEXT)
     return clean_text(" ".join(text[: 4 * MAX_MESSAGE_CHARS].split())).text[:MAX_MESSAGE_CHARS]
@@ -218,7 +222,7 @@ def _choose_resolver(view: urls.UrlView) -> HostResolver:
 
 
 def _extract_reason(data: bytes) -> str:
-    """What servers say of a failure, in the shapes that are usual."""
+    """Return the message of a failure response, in the formats that servers commonly use."""
     try:
         said: object = json.loads(data)
     except (ValueError, RecursionError):

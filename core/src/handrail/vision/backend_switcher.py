@@ -26,7 +26,7 @@ class BackendSwitcher:
         self._stop: Callable[[], None] | None = None
 
     def of(self, invocation: Invocation) -> Vision:
-        """How this call sees; a part of a call as the whole."""
+        """Return the vision of this call; a nested call has that of its enclosing call."""
         above: Invocation | None = invocation
         while self._begun and above is not None:
             if (begun := self._begun.get(above.call_id)) is not None:
@@ -35,7 +35,7 @@ class BackendSwitcher:
         return self.now
 
     def switch(self, chain: Sequence[str]) -> None:
-        """Give calls that begin from here on these backends. One that nobody asks any more is closed."""
+        """Switch calls that begin from now on to these backends. Backends no longer in use are closed."""
         before = self.now
         if tuple(chain) == tuple(before.chain):
             return

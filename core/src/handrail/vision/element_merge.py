@@ -25,7 +25,7 @@ GridCell = tuple[int, int]
 
 
 def merge_elements(first: Iterable[Element], second: Iterable[Element]) -> tuple[Element, ...]:
-    """The elements of `first`, each with what `second` says of the same thing, then those that only `second` saw."""
+    """Return the elements of `first`, each completed from the same element in `second`, then those only in `second`."""
     known = list(first)
     new: list[Element] = []
     others = list(second)
@@ -42,7 +42,7 @@ def merge_elements(first: Iterable[Element], second: Iterable[Element]) -> tuple
 
 
 def _index_by_cell(known: Sequence[Element], wanted: Collection[GridCell]) -> dict[GridCell, list[int]]:
-    """The elements of each field that is wanted, the smallest first."""
+    """Return the elements in each of the wanted grid cells, smallest first."""
     fields: dict[GridCell, list[int]] = defaultdict(list)
     for at in sorted(range(len(known)), key=lambda at: _rect_area(known[at].rect)):
         if (rect := known[at].rect) is not None:
@@ -68,7 +68,10 @@ def _center_cell(rect: Rect) -> GridCell:
 
 
 def _find_same(known: Sequence[Element], fields: dict[GridCell, list[int]], seen: Element) -> int | None:
-    """Which of the known elements something seen is; the smallest, where several could be. It covers the middle of what is seen."""
+    """Return the index of the known element that is the same as the seen one, or None; the smallest of several.
+
+    It covers the center of the seen element.
+    """
     if seen.rect is None or seen.rect.empty:
         return None
     for at in fields.get(_center_cell(seen.rect), ()):

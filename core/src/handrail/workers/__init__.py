@@ -1,1 +1,1 @@
-"""Processes of Handrail's own: parsers of files, programs that it starts, and the registry of what goes on running."""
+"""Handrail's own processes: file parsers, programs that it starts, and the registry of what keeps running."""

@@ -1,4 +1,4 @@
-"""What plugins wrote outside of Handrail's own folders, where it would stay when Handrail goes."""
+"""Traces that plugins wrote outside of Handrail's own directories and that would remain after it is uninstalled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Something of Handrail in another program's file: `what` tells it to a person, `removal` is the command that takes it out."""
+    """Trace of Handrail in another program's file.
+
+    `what` describes it for the user, `removal` is the command that removes it.
+    """
 
     what: str
     removal: str

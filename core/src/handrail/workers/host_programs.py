@@ -1,7 +1,8 @@
-"""Programs that Handrail starts for its own purposes: on the PATH of whoever started it, and in no folder that agents write.
+"""Programs that Handrail starts for its own purposes, from the PATH of its user without directories that agents write.
 
-An activated `.venv/bin` or `node_modules/.bin` of a workspace is on PATH, and a sandboxed command may put a `bash` there. What a person has
-approved is found on their PATH as it is; what nobody was asked about is found here.
+An activated `.venv/bin` or `node_modules/.bin` of a workspace is on PATH, and a sandboxed command may put a `bash`
+there. Programs that the user has approved are found on the user's PATH as it is; programs started without a prompt are
+found here.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ class HostPrograms:
     """The folders of the person's PATH that are not searched, as they are written there."""
 
     def __init__(self, environment: Mapping[str, str], agents: Iterable[Path] = ()) -> None:
-        """`agents`: the real folders that agents, or anybody, write."""
+        """Select the directories of PATH to search.
+
+        `agents`: the real directories that agents, or all users, can write.
+        """
         self._agents = tuple(agents)
         kept: list[str] = []
         left_out: list[str] = []
@@ -47,7 +51,10 @@ class HostPrograms:
         self._found: dict[str, str] = {}
 
     def find(self, name: str) -> str | None:
-        """Return the absolute path of a program; None if no folder that is searched has it. A whole path names what it names."""
+        """Return the absolute path of a program, or None if it is in no directory searched.
+
+        An absolute path is returned unchanged if it is executable.
+        """
         if os.path.isabs(name):
             return name if os.access(name, os.X_OK) else None
         if name not in self._found:
@@ -86,7 +93,10 @@ class HostPrograms:
 
 
 def find_own_programs() -> HostPrograms:
-    """Return the programs on this process's PATH, none from the current folder, which stands for a workspace unless it holds the home."""
+    """Return the programs on this process's PATH, except those in the current directory.
+
+    The current directory is taken for a workspace unless it contains the home directory.
+    """
     try:
         here = Path.cwd()
     except FileNotFoundError:
@@ -96,10 +106,10 @@ def find_own_programs() -> HostPrograms:
 
 
 def resolve_start_place(command: Sequence[str], named: str | None, folder: Path) -> tuple[tuple[str, ...], str]:
-    """Return the words of a configured command and the folder it runs in: the one that the configuration names, else `START_FOLDER`.
+    """Return the words of a configured command and the directory it runs in: the configured one, else `START_FOLDER`.
 
-    Where none is named, a program with a folder in its name and arguments that begin with `./` or `../` start at `folder`. Whether there is such a
-    file makes no difference: an agent could make one.
+    Without a configured directory, a program given with a directory, and arguments that begin with `./` or `../`, are
+    resolved from `folder`. Whether such a file exists makes no difference: an agent could create one.
     """
     if named is not None:
         return tuple(command), str(folder / Path(named).expanduser())

@@ -1,4 +1,4 @@
-"""What a parser says when it will not or cannot read a file. Light: the worker imports it."""
+"""Errors for files that a parser cannot or will not read. Keep this module light: the worker imports it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ RefusalKind = Literal["arguments", "not_found", "unreadable", "limit", "protecte
 
 
 class ParseRefused(Exception):
-    """A file or a request that is turned down, in words for the model; `hint` says what to do instead.
+    """File or request that is refused, with a message for the model; `hint` says what to do instead.
 
-    `kind`: arguments and not_found speak of the request, unreadable of a damaged or foreign file, limit of one that would take too much,
-    protected of one that needs a password, loss of a change that would take something else away.
+    `kind`: arguments and not_found concern the request; unreadable means a damaged or unsupported file, limit a file
+    that would take too much, protected a file that needs a password, loss a change that would remove something else.
     """
 
     def __init__(self, kind: RefusalKind, message: str, *, hint: str | None = None) -> None:

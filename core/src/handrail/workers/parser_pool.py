@@ -38,9 +38,9 @@ class ParserPool:
         self._free = anyio.Semaphore(MAX_WORKERS)
 
     async def run(self, job: str, args: Mapping[str, Any], *, fd: int | None = None) -> tuple[dict[str, Any], bytes]:
-        """What the job makes of the open file: a result of JSON types, and bytes.
+        """Run a job on the open file and return its result, as JSON types and bytes.
 
-        Raises `ToolError` for what was turned down, and `Downstream` when the worker broke down over it.
+        Raises `ToolError` if the job was refused, and `Downstream` if the worker crashed on it.
         """
         async with self._free:
             worker = self._idle.pop() if self._idle else _WorkerProcess(self._environment, self._jobs)
@@ -102,11 +102,11 @@ class _WorkerProcess:
         return f"the process that parsed it broke down ({f'signal {-code}' if code < 0 else f'exit {code}'})"
 
     def reusable(self, answer: Mapping[str, Any]) -> bool:
-        """Whether nothing happened in it that it may not get over."""
+        """Return True unless something happened in the worker that it may not recover from."""
         return answer.get("refused", {}).get("kind") != "limit"
 
     def kill(self) -> None:
-        """End it now; nothing of it is left."""
+        """Kill the worker now, leaving nothing behind."""
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()

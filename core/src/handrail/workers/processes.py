@@ -1,6 +1,6 @@
-"""Finding and ending processes with all that came from them, from /proc alone. Standard library only: small programs import this at start.
+"""Finding and ending processes and all their descendants, using /proc only.
 
-Where there is no /proc, nothing is found.
+Standard library only, because small programs import this at start. Without /proc, nothing is found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ProcessInfo:
 
 
 def read_process(pid: int) -> ProcessInfo | None:
-    """The process of that id; None when there is none, or it is not shown to us."""
+    """Return the process with this id, or None if it does not exist or is not visible to us."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             # The name in parentheses may hold anything, also parentheses and spaces.
@@ -39,19 +39,19 @@ def read_process(pid: int) -> ProcessInfo | None:
 
 
 def is_alive(pid: int, started: int) -> bool:
-    """Whether the process that had this id at that time is still running."""
+    """Return True if the process that had this id at that start time is still running."""
     found = read_process(pid)
     return found is not None and found.started == started and found.state != "Z"
 
 
 def read_process_table() -> dict[int, ProcessInfo]:
-    """Every running process by its id; dead ones that nobody has waited for are left out."""
+    """Return all running processes by id, without zombies."""
     found = (read_process(pid) for pid in _list_process_ids())
     return {p.pid: p for p in found if p is not None and p.state != "Z"}
 
 
 def read_process_name(pid: int) -> str:
-    """What a process is called; empty when it is gone."""
+    """Return the name of a process, or an empty string if it is gone."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
             return comm.read().strip()
@@ -60,13 +60,16 @@ def read_process_name(pid: int) -> str:
 
 
 def find_marked_processes(mark: str) -> set[int]:
-    """The processes that were started with this entry, NAME=value, in their environment."""
+    """Return the ids of the processes that were started with this NAME=value entry in their environment."""
     sign = mark.encode()
     return {pid for pid, environment in _iter_environments() if sign in environment.split(b"\0")}
 
 
 def is_environment_hidden(pid: int) -> bool:
-    """Whether a process has written over what it was started with, as Chromium does to show another command line."""
+    """Return True if a process has overwritten its initial environment.
+
+    Chromium does so to show another command line.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return not any(part.startswith((b"PATH=", b"DISPLAY=")) for part in file.read().split(b"\0"))
@@ -88,7 +91,7 @@ def _list_process_ids() -> list[int]:
 
 
 def find_descendants(roots: Iterable[int], processes: Mapping[int, ProcessInfo]) -> set[int]:
-    """What the roots started, and what that started; without the roots."""
+    """Return the direct and indirect children of the roots, without the roots."""
     roots = set(roots)
     found = set(roots)
     while more := {p.pid for p in processes.values() if p.parent in found} - found:
@@ -97,7 +100,7 @@ def find_descendants(roots: Iterable[int], processes: Mapping[int, ProcessInfo])
 
 
 def find_ancestors(pid: int, processes: Mapping[int, ProcessInfo]) -> set[int]:
-    """The process and those that it comes from."""
+    """Return the ids of a process and its ancestors."""
     found: set[int] = set()
     while pid in processes and pid not in found:
         found.add(pid)
@@ -106,9 +109,9 @@ def find_ancestors(pid: int, processes: Mapping[int, ProcessInfo]) -> set[int]:
 
 
 def find_process_family(roots: set[int], processes: dict[int, ProcessInfo]) -> set[int]:
-    """The roots, what they started, and the sessions and process groups that any of these leads.
+    """Return the roots, their descendants, and all members of the sessions and process groups that any of these lead.
 
-    A program that hides its environment, as Chromium's helpers do, is found this way.
+    This finds programs that hide their environment, as Chromium's helpers do.
     """
     found = {pid for pid in roots if pid in processes}
     size = -1
@@ -119,7 +122,10 @@ def find_process_family(roots: set[int], processes: dict[int, ProcessInfo]) -> s
 
 
 def terminate_process(pid: int, started: int, *, patience: float) -> bool:
-    """SIGTERM to that very process, SIGKILL after `patience` seconds, and as long again to be gone. False when it is still there."""
+    """Send SIGTERM to exactly this process, then SIGKILL after `patience` seconds, and wait as long again.
+
+    Returns False if it is still running, or if the system has no pidfd.
+    """
     if not hasattr(os, "pidfd_open"):
         return False
     try:
@@ -166,7 +172,10 @@ def end_processes(members: Callable[[], set[int]], *, grace: float = 0.7, deadli
 
 
 def _stop_all_members(members: Callable[[], set[int]]) -> dict[int, int]:
-    """All members with their start times, none of them running: what runs may start a child while it is being ended, and lose it to us."""
+    """Stop all members and return their start times by process id.
+
+    A running process could start a child while it is being ended, and we would lose track of that child.
+    """
     stopped: dict[int, int] = {}
     while True:
         running = read_process_table()

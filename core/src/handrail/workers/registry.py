@@ -1,7 +1,7 @@
-"""The ledger of what Handrail has started and what goes on by itself: a small file each, held against the process it speaks of.
+"""Registry of what Handrail has started and what keeps running: a small file for each, checked against its process.
 
-Who starts something that may outlive the call that started it writes it down, and takes it out when it has ended. What was killed is found to
-be gone by whoever reads the ledger next.
+Code that starts something which may outlive its call records it, and removes the record when it has ended. The next
+reader notices what was killed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ DESKTOP_KIND = "desktop"
 
 @dataclass(frozen=True, slots=True)
 class RunningProgram:
-    """Something that runs. `kind` and `name` tell it from others, `what` tells it to a person.
+    """Running program. `kind` and `name` identify it, `what` describes it for the user.
 
-    `pid` and `started` (clock ticks since boot) name its process, and never another one. `mark` stands as NAME=value in the environment of
-    all that came from it. `prefix` is the Python environment that it was started from. `details` are the writer's own.
+    `pid` and `started` (clock ticks since boot) identify its process uniquely. `mark` is a NAME=value entry in the
+    environment of all its descendants. `prefix` is the Python environment that it was started from. `details` are the
+    writer's own.
     """
 
     kind: str
@@ -52,17 +53,20 @@ class RunningProgram:
         mark: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> RunningProgram:
-        """That process as it is now; one that is gone, or of which the system does not tell, is not `alive`."""
+        """Return a record of the process as it is now.
+
+        A process that is gone, or that the system does not show, is not `alive`.
+        """
         found = processes.read_process(pid)
         return cls(kind, name, what, pid, found.started if found else 0, mark, details=details or {})
 
     @property
     def alive(self) -> bool:
-        """Whether its process is running."""
+        """True if its process is running."""
         return processes.is_alive(self.pid, self.started)
 
     def members(self) -> set[int]:
-        """The processes that are left of it: its own, and those that carry its mark."""
+        """Return the ids of its remaining processes: its own, and those that carry its mark."""
         own = {self.pid} if self.alive else set[int]()
         return (
             own
@@ -72,7 +76,7 @@ class RunningProgram:
 
 
 class ProcessRegistry:
-    """What runs of one user; `state` is the folder of their state."""
+    """Registry of one user's running programs; `state` is the user's state directory."""
 
     def __init__(self, state: Path) -> None:
         self.folder = state / REGISTRY_FOLDER
@@ -92,7 +96,10 @@ class ProcessRegistry:
         self._file(running).unlink(missing_ok=True)
 
     def all(self, kind: str | None = None) -> list[RunningProgram]:
-        """What runs, of one kind or of every, by name. What is gone is taken out. `HandrailError` names a file that is not the ledger's."""
+        """Return the running programs, of one kind or of all, by name, and remove the records of those that are gone.
+
+        Raises `HandrailError` naming a file that Handrail did not write.
+        """
         found = (self._read(file) for file in sorted(self.folder.glob(f"{kind or '*'}-*.json")))
         return [running for running in found if running is not None]
 
@@ -129,7 +136,10 @@ class ProcessRegistry:
 
 
 def _parse_running(about: dict[str, Any]) -> RunningProgram:
-    """What a file tells of; ValueError where it is none of ours: by another variable than our marks strangers' processes would be found."""
+    """Parse a record; raises ValueError if it is not ours.
+
+    Its mark must be one of our variables: by another one, unrelated processes would be found.
+    """
     running = RunningProgram(**about)
     numbers, mark = (running.pid, running.started), running.mark
     if not all(type(number) is int and number >= 0 for number in numbers):

@@ -61,10 +61,12 @@ class SandboxFailed(Exception):
 def confine_self(
     *, readable: Iterable[str], writable: Iterable[str] = (), meeting: Iterable[str] = (), programs: bool = False
 ) -> None:
-    """From now on this thread, and what it starts, opens only what lies there, and no network; local sockets and programs where `programs`.
+    """Confine this thread and what it starts to these paths, without network.
 
-    `readable` and `writable` are folders or files, `meeting` folders in which a local socket may be made; those that are missing are passed
-    over. What is open already stays open. Where the kernel has no Landlock, files are not shut away. `SandboxFailed` when the system refuses.
+    Local sockets and starting programs are allowed only with `programs`. `readable` and `writable` are directories or
+    files, `meeting` are directories in which a local socket may be created; missing ones are skipped. What is already
+    open stays open. If the kernel has no Landlock, file access is not restricted. Raises `SandboxFailed` if the system
+    refuses.
     """
     if sys.platform != "linux":
         return
@@ -78,7 +80,7 @@ def confine_self(
 
 
 def get_landlock_version() -> int:
-    """The version of Landlock that the kernel has; 0 for none."""
+    """Return the kernel's Landlock version, or 0 if it has none."""
     if sys.platform != "linux":
         return 0
     return max(ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1), 0)
@@ -112,7 +114,7 @@ def _add_path_rule(libc: ctypes.CDLL, rules: int, path: str, allowed: int) -> No
 
 
 def _build_seccomp_filter(calls: SyscallNumbers, *, programs: bool) -> Iterator[bytes]:
-    """The filter, instruction by instruction: operation, how far to jump where it is true and where it is not, value."""
+    """Yield the filter's instructions: operation, jump distances if true and if false, value."""
     yield _encode_bpf_step(LOAD, ARCHITECTURE)
     yield _encode_bpf_step(JUMP_EQUAL, calls.architecture, yes=1)
     yield _encode_bpf_step(RETURN, KILL)

@@ -1,4 +1,4 @@
-"""Ending all that the ledger knows of, with what came from it, and nobody else's."""
+"""Ending of everything in the registry, with descendants, and of nothing else."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ GRACE_PERIOD_S, KILL_DEADLINE_S = 3.0, 10.0
 
 
 def list_own_ancestors() -> set[int]:
-    """This process and those that it comes from, which cannot be ended by it."""
+    """Return the ids of this process and its ancestors, which it cannot end."""
     return processes.find_ancestors(os.getpid(), processes.read_process_table())
 
 
 def end_running_processes(chosen: Sequence[RunningProgram], ledger: ProcessRegistry) -> set[int]:
-    """End them and what came from them, and wait until it is gone; the processes that did not go.
+    """End the chosen programs and their descendants, wait, and return the ids of the processes that remain.
 
-    A session ends its own when it is told to end. What it leaves by intention, and what is left of one that had to be killed, is ended after it.
+    A session ends its own processes on request. What it leaves on purpose, and what remains of a session that had to be
+    killed, is ended after it.
     """
     spared = list_own_ancestors()
     roots = [each for each in chosen if each.alive and each.pid not in spared]
@@ -35,7 +36,7 @@ def end_running_processes(chosen: Sequence[RunningProgram], ledger: ProcessRegis
     family = {pid: table[pid].started for pid in came}
 
     def left() -> set[int]:
-        """What is left of the family, and of what was written down by then."""
+        """Return what remains of the descendants, and of the programs registered by then."""
         now = processes.read_process_table()
         kin = {pid for pid, started in family.items() if pid in now and now[pid].started == started}
         return (kin | _collect_members(_list_same_environments(chosen, ledger))) - spared
@@ -53,7 +54,7 @@ def end_running_processes(chosen: Sequence[RunningProgram], ledger: ProcessRegis
 def _list_same_environments(
     chosen: Sequence[RunningProgram], ledger: ProcessRegistry, kind: str | None = None
 ) -> Sequence[RunningProgram]:
-    """What the ledger has now of the environments that the chosen were started from."""
+    """Return the registry's current entries for the Python environments that the chosen programs were started from."""
     prefixes = {running.prefix for running in chosen}
     return [running for running in ledger.all(kind) if running.prefix in prefixes]
 
@@ -63,5 +64,5 @@ def _collect_members(listed: Iterable[RunningProgram]) -> set[int]:
 
 
 def format_processes(pids: Collection[int]) -> str:
-    """Processes for a person: number and name."""
+    """Format processes for display: id and name."""
     return ", ".join(f"{pid} ({processes.read_process_name(pid)})" for pid in sorted(pids))

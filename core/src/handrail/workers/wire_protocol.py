@@ -16,7 +16,7 @@ BLOCK_BYTES = 1_048_576
 def send_message(
     channel: socket.socket, message: Mapping[str, Any], data: bytes = b"", *, fd: int | None = None
 ) -> None:
-    """Write one message; `fd` goes with it as a descriptor of its own for the other side."""
+    """Write one message; `fd` is sent with it and arrives as a new descriptor on the other side."""
     text = json.dumps(message).encode()
     head = MESSAGE_HEAD.pack(len(text), len(data))
     if fd is None:
@@ -30,7 +30,7 @@ def send_message(
 
 
 def receive_message(channel: socket.socket) -> tuple[Any, bytes, int | None]:
-    """The next message, its bytes and its descriptor; `EOFError` when the other side is gone."""
+    """Return the next message, its bytes and its descriptor; raises `EOFError` if the other side is gone."""
     head, fds, _, _ = socket.recv_fds(channel, MESSAGE_HEAD.size, 1)
     if not head:
         raise EOFError

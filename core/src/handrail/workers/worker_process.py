@@ -106,7 +106,7 @@ def _limit_job() -> None:
 
 
 def _exit_on_hangup(fd: int) -> None:
-    """End in the middle of a job when nobody waits for it any more."""
+    """Exit in the middle of a job once the other side has hung up."""
     gone = select.poll()
     gone.register(fd, 0)
     gone.poll()

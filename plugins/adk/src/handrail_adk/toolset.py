@@ -84,7 +84,7 @@ class HandrailToolset(BaseToolset):
         )
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools of the step that begins."""
+        """Begin a model step and return its tools."""
         hold = await self._holds.of(readonly_context)
         hold.begin(readonly_context.invocation_id if readonly_context else None)
         shown: list[BaseTool] = [HandrailTool(self, tool) for tool in await hold.session.tools()]

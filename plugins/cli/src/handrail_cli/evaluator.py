@@ -1,10 +1,10 @@
-"""The judge of shell commands.
+"""Evaluator of shell commands, with one outcome per class of command.
 
-nothing but reading what anybody may see                   allow
-an ordinary change that is understood wholly               allow in the sandbox, else confirm
-what may do harm                                           confirm, each time
-whatever is not understood                                 confirm
-one of a small set that a yes cannot undo                  deny, in every mode
+only reads data that any user may see                      allow
+ordinary change, completely understood                     allow in the sandbox, else confirm
+potentially harmful                                        confirm, each time
+not understood                                             confirm
+one of a small set whose harm cannot be undone             deny, in every mode
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ShellEvaluator(Evaluator):
-    """Judges every call that runs a shell command, by the whole of what it would run."""
+    """Evaluator that judges each call running a shell command by everything the command would run."""
 
     name = "shell"
     reads_commands = True
@@ -33,13 +33,13 @@ class ShellEvaluator(Evaluator):
         self._around: tuple[EvaluationContext, HostEnvironment] | None = None
 
     def applies(self, tool: Tool) -> bool:
-        """Tools that run shell commands, and those that may type them into a terminal."""
+        """Return True for tools that run shell commands or may type them into a terminal."""
         return tool.inputs or any(
             isinstance(effect, Run) and effect.what == "shell" and effect.arg for effect in tool.effects
         )
 
     async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
-        """Its view of the command in the call, or of what it types into a terminal; None when there is none."""
+        """Return the opinion on the call's shell command or on what it types into a terminal; else None."""
         if judging.focus is not None and invocation.tool.inputs:
             from handrail_cli.shell.typed_input import judge_typed_keys
 
@@ -58,7 +58,7 @@ class ShellEvaluator(Evaluator):
         return _without_repository_changes(opinion) if _may_outlive_call(invocation) else opinion
 
     def _read(self, text: str, judging: EvaluationContext, cwd: PurePath, stdin: str | None) -> Opinion:
-        """The opinion on one text for the shell that is used here."""
+        """Return the opinion on one text, read as a command for the shell in use."""
         shell = _find_shell(judging)
         # Tables and patterns of some size, which a start that runs no command has no use for.
         if shell == "powershell" or shell == "cmd":
@@ -79,7 +79,10 @@ class ShellEvaluator(Evaluator):
 
 
 def _find_shell(judging: EvaluationContext) -> str:
-    """What reads the command. On Windows without Git's bash that is cmd.exe, as `WindowsStarter` has it."""
+    """Return the name of the shell that reads the command.
+
+    On Windows without Git's bash this is cmd.exe, consistent with `WindowsStarter`.
+    """
     if sys.platform == "win32" and judging.platform == "win32" and judging.shell == "bash":
         from handrail_cli.process.windows_start import find_git_bash
 
@@ -88,14 +91,14 @@ def _find_shell(judging: EvaluationContext) -> str:
 
 
 def _has_same_environment(one: EvaluationContext, other: EvaluationContext) -> bool:
-    """Whether two circumstances have the same surroundings."""
+    """Return True if two contexts have the same environment variables, workspace and protected paths."""
     return (
         one.environment == other.environment and one.workspace == other.workspace and one.protected == other.protected
     )
 
 
 def _list_shell_texts(invocation: Invocation) -> list[str]:
-    """The texts of a call that a shell will read."""
+    """Return the arguments of a call that a shell will read."""
     values: list[Any] = [
         invocation.argument(effect)
         for effect in invocation.tool.effects
@@ -111,7 +114,10 @@ def _may_outlive_call(invocation: Invocation) -> bool:
 
 
 def _without_repository_changes(opinion: Opinion) -> Opinion:
-    """Return the opinion on a command that goes on beside others, which could lead git into its own data: it changes no repository."""
+    """Return the opinion on a command that may run alongside others, without any repository changes.
+
+    A command running alongside could make git write into its own data, so git may not change a repository.
+    """
     if not opinion.changes_repositories and not opinion.steps:
         return opinion
     from handrail_cli.shell.verdict_codes import KEEPS_GIT

@@ -1,4 +1,4 @@
-"""What this plugin registers. Light: it is imported at every start."""
+"""Registration hooks of this plugin; lightweight because it is imported at every startup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`execute_cli` and the handles of commands that go on running."""
+    """Return `execute_cli` and the tools for commands that keep running in the background."""
     from handrail_cli.tools.execute import execute_cli
     from handrail_cli.tools.process_tools import list_processes, read_process, stop_process, write_process
 
@@ -24,7 +24,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_config() -> type[CliConfig]:
-    """`[plugins.cli]`."""
+    """Return the configuration model of `[plugins.cli]`."""
     from handrail_cli.process.config import CliConfig
 
     return CliConfig
@@ -32,7 +32,7 @@ def handrail_register_config() -> type[CliConfig]:
 
 @hookimpl
 def handrail_register_evaluators() -> Iterable[Evaluator]:
-    """The judge of shell commands."""
+    """Return the evaluator of shell commands."""
     from handrail_cli.evaluator import ShellEvaluator
 
     return [ShellEvaluator()]
@@ -40,7 +40,7 @@ def handrail_register_evaluators() -> Iterable[Evaluator]:
 
 @hookimpl
 def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
-    """Where commands run that may run without a question."""
+    """Return the sandboxes for commands that may run without prompting the user."""
     from handrail_cli.sandboxes.bubblewrap import BubblewrapSandbox
     from handrail_cli.sandboxes.docker import DockerSandbox
     from handrail_cli.sandboxes.seatbelt import SeatbeltSandbox
@@ -51,7 +51,7 @@ def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """The running commands of a session."""
+    """Return the service that manages a session's running commands."""
     from handrail import Service
 
     return [Service("shell", _open_processes, scope="session")]

@@ -78,7 +78,11 @@ def _read_csv(file: IO[bytes], args: Mapping[str, Any], area: CellRange) -> dict
 
 
 def select_sheet(sheets: Sequence[SheetEntry], name: str | None, active: Sequence[SheetEntry]) -> SheetEntry:
-    """The sheet of that name, in any case of letters; without one the active sheet where it is visible, else the first that is."""
+    """Return the sheet with this name, matched exactly first and then ignoring case.
+
+    Without a name, return the active sheet if it is visible, else the first visible sheet, else the first sheet.
+    Raises `ParseRefused` if there are no sheets with cells, or none with this name.
+    """
     if not sheets:
         raise ParseRefused("unreadable", "it has no sheet with cells")
     if not name:

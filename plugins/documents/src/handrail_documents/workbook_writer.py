@@ -37,7 +37,10 @@ CALC_CHAIN = re.compile(
 
 
 def write_excel(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The whole file, changed, in the bytes. `args`: `data`, `sheet`, `operations`, as the tool has them; no `fd`: a new file."""
+    """Return the summary for the model and the complete bytes of the changed workbook.
+
+    `args` holds `data`, `sheet` and `operations` as the tool received them; without `fd`, a new file is created.
+    """
     if fd is None:
         first = args["sheet"] or next(
             (each["name"] for each in args["operations"] if each["action"] == "add_sheet"), "Sheet1"
@@ -242,7 +245,10 @@ class _WorkbookEditor:
         self._drop_chain()
 
     def _drop_chain(self) -> None:
-        """Without the order in which cells were computed, which spreadsheets make anew and take for damage where it does not fit."""
+        """Drop the calculation chain (the order in which cells were computed).
+
+        Spreadsheet programs rebuild it, but treat one that does not match the cells as damage.
+        """
         chain = self._package.part_of_kind("calcChain")
         if chain is None:
             return
@@ -252,7 +258,7 @@ class _WorkbookEditor:
         self._dropped.add(chain)
 
     def result(self) -> dict[str, Any]:
-        """What was done, for the model."""
+        """Return the summary of the changes, for the model."""
         notes: list[str] = []
         if self._formula_like:
             notes.append(
@@ -270,7 +276,7 @@ class _WorkbookEditor:
         return {**result, "note": "; ".join(notes)} if notes else result
 
     def packed(self) -> bytes:
-        """The file with its changed parts; the others hold what they held."""
+        """Return the bytes of the file with its changed parts; all other parts keep their content."""
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
             old = {info.filename for info in self._package.zip.infolist()}

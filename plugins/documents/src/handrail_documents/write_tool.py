@@ -45,7 +45,7 @@ REQUIRED_FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 class WorkbookEdit(BaseModel):
-    """What is done to the workbook afterwards."""
+    """Operation applied to the workbook after `data` has been written."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -68,7 +68,7 @@ class WorkbookEdit(BaseModel):
 
 
 class WriteExcel(BaseModel):
-    """What is to be written."""
+    """Parameters of a workbook write."""
 
     path: Annotated[str, Field(description="The .xlsx or .xlsm, new or to be changed.")]
     data: Annotated[
@@ -83,7 +83,7 @@ class WriteExcel(BaseModel):
 
 
 def _describe_changes(new: WriteExcel) -> Iterator[str]:
-    """What will change, for a person."""
+    """Yield the lines that describe the pending changes to the user."""
     where = f" of sheet {new.sheet!r}" if new.sheet else ""
     if new.data:
         columns = max(map(len, new.data))

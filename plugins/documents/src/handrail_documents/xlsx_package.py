@@ -63,7 +63,7 @@ class XlsxPackage:
                 )
 
     def blocks(self, part: str) -> Iterator[bytes]:
-        """A part, piece by piece."""
+        """Yield the content of a part in blocks."""
         try:
             with self.zip.open(self._info(part)) as stream:
                 while block := stream.read(BLOCK_BYTES):
@@ -72,7 +72,7 @@ class XlsxPackage:
             raise ParseRefused("unreadable", f"its part {part[:80]!r} is damaged: {exc}") from exc
 
     def whole(self, part: str) -> bytes:
-        """A small part."""
+        """Return the complete content of a small part; `ParseRefused` if it is larger than `MAX_SMALL_PART`."""
         size = self._info(part).file_size
         if size > MAX_SMALL_PART:
             raise ParseRefused(
@@ -94,7 +94,7 @@ class XlsxPackage:
         raise ParseRefused("unreadable", "it is a ZIP archive, but no workbook")
 
     def relations(self, part: str) -> Iterator[tuple[str, str, str]]:
-        """What a part refers to inside the archive: id, the last word of the kind, and the other part."""
+        """Yield the relationships of a part inside the archive: ID, last segment of the type, and target part."""
         folder, name = posixpath.split(part)
         where = posixpath.join(folder, "_rels", f"{name}.rels")
         if where not in self.names:
@@ -105,7 +105,7 @@ class XlsxPackage:
                 yield attributes.get("Id", ""), attributes.get("Type", "").rpartition("/")[2], target.lstrip("/")
 
     def part_of_kind(self, kind: str) -> str | None:
-        """The workbook's part of a kind (`styles`, `sharedStrings`), None where it has none."""
+        """Return the workbook's part of a kind (`styles`, `sharedStrings`), or None if it has no such part."""
         found = (target for _, each, target in self.relations(self.workbook) if each == kind)
         return next((target for target in found if target in self.names), None)
 
@@ -134,7 +134,7 @@ class XlsxPackage:
 
     @cached_property
     def from_1904(self) -> bool:
-        """Whether days are counted from 1904, as on old Macs."""
+        """True if dates are counted from 1904, as on old Macs."""
         return any(
             tag == "workbookPr" and attributes.get("date1904") in ("1", "true") for tag, attributes in self._listing
         )
@@ -149,7 +149,7 @@ def create_xml_parser(
     end: Callable[[str], None] | None = None,
     text: Callable[[str], None] | None = None,
 ) -> expat.XMLParserType:
-    """An XML parser that refuses declarations of types and entities, which workbooks have none of."""
+    """Create an XML parser that refuses document type and entity declarations, which workbooks never contain."""
 
     def refuse(*_: Any) -> None:
         raise ParseRefused("unreadable", "its XML declares entities, which no workbook does")
@@ -166,7 +166,7 @@ def create_xml_parser(
 
 
 def iter_xml_elements(data: bytes) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Every element of an XML text in order: its name without prefix, and its attributes."""
+    """Yield every element of an XML text in document order: its name without prefix, and its attributes."""
     found: list[tuple[str, Mapping[str, str]]] = []
     feed_xml_parser(
         create_xml_parser(lambda name, attributes: found.append((name.rpartition(":")[2], attributes))),
@@ -177,7 +177,7 @@ def iter_xml_elements(data: bytes) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def feed_xml_parser(parser: expat.XMLParserType, data: bytes, *, final: bool = False) -> None:
-    """Feed a piece; `ParseRefused` when it is no XML."""
+    """Feed data to the parser; `ParseRefused` if it is not well-formed XML."""
     try:
         parser.Parse(data, final)
     except expat.ExpatError as exc:

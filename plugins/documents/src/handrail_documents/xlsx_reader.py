@@ -31,7 +31,7 @@ VALUES = frozenset({"v", "t", "f"})
 
 
 def read_sheet_cells(package: XlsxPackage, part: str, area: CellRange) -> SheetCells:
-    """The cells of a sheet that lie in the area."""
+    """Read the cells of a sheet that lie in the area."""
     reading = _SheetHandler(package, area, to_the_end=package.names[part].file_size <= TO_THE_END)
     parser = create_xml_parser(reading.start, reading.end, reading.text)
     try:
@@ -44,7 +44,10 @@ def read_sheet_cells(package: XlsxPackage, part: str, area: CellRange) -> SheetC
 
 
 def _skip_to_row(blocks: Iterator[bytes], first: int) -> Iterator[bytes]:
-    """The sheet without the rows before the first wanted one: to parse a million of them takes long, to find one does not."""
+    """Yield the sheet without the rows before the first requested one.
+
+    Finding a row is fast, but parsing a million of them is slow.
+    """
     if first < JUMP:
         yield from blocks
         return
@@ -225,7 +228,7 @@ class _SheetHandler:
         return self._meanings[self._style] if self._style < len(self._meanings) else "number"
 
     def done(self) -> SheetCells:
-        """What was found."""
+        """Return the cells that were read, with totals and notes."""
         cells = self._cells
         if self._ended:
             cells.total_rows, cells.total_columns = self._last_row, self._last_column
@@ -255,7 +258,7 @@ class _SharedStrings:
         self._parser = create_xml_parser(self._start, self._end, self._text)
 
     def at(self, index: int) -> str:
-        """A text by its number; `ParseRefused` where there is none."""
+        """Return the shared string at an index; `ParseRefused` if there is no such string."""
         if self._blocks is None:
             part = self._package.part_of_kind("sharedStrings")
             self._blocks = self._package.blocks(part) if part else iter(())

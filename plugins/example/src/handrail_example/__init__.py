@@ -25,7 +25,7 @@ class Example(VisionBackend):
 
 
 def patch(frame: Frame, colour: str) -> list[Element]:
-    """The smallest rectangle that holds all pixels of the colour."""
+    """Return the smallest rectangle that contains all pixels of the colour, as an element; empty if there are none."""
     rows, columns = (frame.pixels == list(bytes.fromhex(colour[1:]))[::-1]).all(axis=2).nonzero()
     if not len(rows):
         return []
@@ -36,5 +36,5 @@ def patch(frame: Frame, colour: str) -> list[Element]:
 
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
-    """The backend `example`."""
+    """Return the backend `example`."""
     return [Example]

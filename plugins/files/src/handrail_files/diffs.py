@@ -25,7 +25,10 @@ OpcodeTag = Literal["replace", "delete", "insert", "equal"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedSpan:
-    """What is different of two contents: `start` to `old_end` of the one, `start` to `new_end` of the other; characters or bytes."""
+    """Span in which two contents differ.
+
+    It is `start` to `old_end` in the old content and `start` to `new_end` in the new one, in characters or bytes.
+    """
 
     start: int
     old_end: int
@@ -55,8 +58,9 @@ def diff_contents(before: str, after: str, name: str) -> RenderedDiff:
 def diff_bytes_span(
     before: bytes, after: bytes, stretch: ChangedSpan, name: str, *, first: int, mark: int
 ) -> RenderedDiff:
-    """The same for contents in UTF-8, of which only what is shown is decoded. `first`: the number of the line that the stretch begins in;
-    `mark`: how many bytes at the beginning are no text.
+    """Return the diff of two UTF-8 contents that differ only in one span, decoding only the part that is shown.
+
+    `first` is the number of the line in which the span begins; `mark` is the length in bytes of the byte order mark.
     """
     start, old_end, new_end = stretch.start, stretch.old_end, stretch.new_end
     top = before.rfind(b"\n", 0, start) + 1
@@ -76,7 +80,7 @@ def diff_bytes_span(
 
 
 def diff_text_span(before: str, after: str, stretch: ChangedSpan, name: str, *, above: int = 0) -> RenderedDiff:
-    """The diff where only the stretch is different; `above` lines stand before both texts."""
+    """Return the diff of two texts that differ only in one span; `above` is the number of lines before both texts."""
     old_end, new_end = stretch.old_end, stretch.new_end
     start = before.rfind("\n", 0, stretch.start) + 1
     if not (_is_at_line_start(before, old_end) and _is_at_line_start(after, new_end)):
@@ -91,7 +95,7 @@ def _is_at_line_start(text: str, at: int) -> bool:
 
 
 def _diff_lines(before: str, after: str, stretch: ChangedSpan, name: str, above: int) -> RenderedDiff:
-    """The same for whole lines."""
+    """Return the diff of two texts that differ only in one span of whole lines."""
     top = stretch.start
     for _ in range(CONTEXT):
         top = before.rfind("\n", 0, max(top - 1, 0)) + 1 if top else 0
@@ -128,7 +132,7 @@ def _diff_lines(before: str, after: str, stretch: ChangedSpan, name: str, above:
 
 
 def _of_ends(old: str, new: str, name: str, first: int) -> RenderedDiff:
-    """The diff of so many lines that all of the one text is replaced by all of the other, and only some are made out."""
+    """Return the diff of two texts that are too long to compare: the old text replaced by the new one, abbreviated."""
     half = MAX_ASKED_LETTERS // 2
     old_count, new_count = old.count("\n"), new.count("\n")
     head = [*_format_header(name), f"@@ -{first},{old_count} +{first},{new_count} @@"]
@@ -175,14 +179,17 @@ def _format_range(at: int, count: int) -> str:
 
 
 def _split_lines(text: str) -> list[str]:
-    """The lines without their ends; a carriage return is shown, and so is that the last line has no end."""
+    """Split a text into lines without their ends.
+
+    Carriage returns are made visible, and a last line without a line end is marked as such.
+    """
     shown = text.replace("\r", "␍").split("\n")
     last = shown.pop()
     return [*shown, f"{last}\n\\ No newline at end of file"] if last else shown
 
 
 def _find_context_end(text: str, at: int) -> int:
-    """Where the few lines end that are shown behind a changed stretch, which ends with a line at `at`."""
+    """Return the offset of the end of the context lines after a changed span, which ends at a line end at `at`."""
     for _ in range(CONTEXT):
         at = text.find("\n", at) + 1 or len(text)
     return at
@@ -216,7 +223,7 @@ def _shorten_middle(lines: list[str]) -> str:
 
 
 def _common_prefix_length(a: str, b: str) -> int:
-    """How many characters two texts begin with alike."""
+    """Return the length in characters of the common prefix of two texts."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -230,5 +237,5 @@ def _common_prefix_length(a: str, b: str) -> int:
 
 
 def format_diff_name(path: str) -> str:
-    """A path for a diff's head, on one line."""
+    """Return a path on one line, for the header of a diff."""
     return os.fsencode(path).decode("utf-8", "replace").replace("\n", "␊")

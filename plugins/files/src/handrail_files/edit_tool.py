@@ -55,7 +55,7 @@ QUESTION_S = 8.0
 
 
 class EditRequest(BaseModel):
-    """What to replace by what."""
+    """Parameters of a text replacement in a file."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -70,7 +70,10 @@ class EditRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EditPlan:
-    """A change as it would be made now. `before` is None for a new file; `lines` are the changed ones afterwards, from 1."""
+    """Change as it would be made now.
+
+    `before` is None for a new file; `lines` are the first and last changed line after the change, counted from 1.
+    """
 
     path: Path
     before: FileContent | None
@@ -107,7 +110,10 @@ def _plan_new_content(edit: EditRequest, path: Path, before: FileContent | None)
 
 
 def _plan_bytes_replacement(edit: EditRequest, path: Path, content: FileContent, limit: TimeLimit) -> EditPlan | None:
-    """The change where the bytes alone make it clear: UTF-8 with plain line ends, and the text occurs exactly, as often as it is meant to."""
+    """Plan the change on the bytes alone, or return None if they do not suffice.
+
+    They suffice if the file is UTF-8 with plain line ends and the text occurs exactly, as often as expected.
+    """
     data = content.data
     if (
         content.encoding.codec != "utf-8"
@@ -178,7 +184,7 @@ def _changes_several(edit: EditRequest) -> bool:
 
 
 def _select_matches(edit: EditRequest, found: MatchSet, view: str) -> tuple[TextMatch, ...]:
-    """The occurrences to replace; `InvalidArguments` when it is not clear which are meant."""
+    """Return the occurrences to replace; `InvalidArguments` if it is ambiguous which ones are to be replaced."""
     expected = edit.expected_replacements
     if found.count == (expected or (found.count if _changes_several(edit) else 1)):
         return found.matches
@@ -195,7 +201,7 @@ def _select_matches(edit: EditRequest, found: MatchSet, view: str) -> tuple[Text
 
 
 def _map_to_file_text(text: str, view: str, matches: tuple[TextMatch, ...], limit: TimeLimit) -> tuple[TextMatch, ...]:
-    """The matches in the file's own text, and their new lines with the line ends that the old ones have."""
+    """Map matches to the file's own text, and give their new lines the line ends of the old ones."""
     # Where in `view` a line end is that has two letters in `text`.
     pairs = array("q", (found.start() - number for number, found in enumerate(re.finditer("\r\n", text))))
     main = find_main_line_end(text)

@@ -1,4 +1,7 @@
-"""The encoding of a text that has no mark and is no Unicode. Equal bytes always give the same answer."""
+"""Encoding detection for text that has no byte order mark and is not Unicode.
+
+Equal bytes always give the same answer.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ WINDOWS_BYTE = re.compile(rb"[\x80-\x9f]")
 
 
 def guess_encoding(sample: bytes) -> str:
-    """The codec's name: `latin-1`, where nothing speaks for another, `cp1252`, or what charset-normalizer finds."""
+    """Return the name of the codec: `latin-1` by default, `cp1252`, or what charset-normalizer detects."""
     first = HIGH_BYTE.search(sample)
     assert first is not None
     start = sample.rfind(b"\n", 0, first.start()) + 1

@@ -1,7 +1,8 @@
-"""A search as ripgrep makes it, for machines that have none: a program of its own, which can be ended at any time.
+"""Fallback search for machines without ripgrep: a separate program, which can be terminated at any time.
 
-It takes its orders as JSON and writes what `rg --null` writes: names ended by NUL, or `name NUL number : line`. What is skipped is ripgrep's
-own choice: hidden files, what `.gitignore`, `.ignore` and `.rgignore` say (https://git-scm.com/docs/gitignore), links, and binary files.
+It takes its parameters as JSON and writes the output format of `rg --null`: names terminated by NUL, or
+`name NUL number : line`. It skips what ripgrep skips: hidden files, files ignored by `.gitignore`, `.ignore` and
+`.rgignore` (https://git-scm.com/docs/gitignore), symlinks, and binary files.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class IgnoreLevel:
 
 
 def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of an ignore file, last first: the last that fits counts."""
+    """Parse the rules of an ignore file, last rule first, because the last matching rule wins."""
     return tuple(rule for line in reversed(text.split("\n")) if (rule := _parse_ignore_rule(line)) is not None)
 
 
@@ -84,7 +85,7 @@ class FileWalker:
             yield _read_level(str(folder), os.path.relpath(here, folder) + "/")
 
     def files(self, below: str = "", levels: tuple[IgnoreLevel, ...] = ()) -> Iterator[str]:
-        """Every file that is not skipped, from the working directory on."""
+        """Yield every file below the working directory that is not skipped."""
         try:
             entries = sorted(os.scandir(below or "."), key=lambda entry: entry.name)
         except OSError:
@@ -138,7 +139,7 @@ def _read_level(folder: str, base: str) -> IgnoreLevel:
 
 
 def find_lines(text: str, wanted: re.Pattern[str], context: int) -> Iterator[tuple[int, bool, str]]:
-    """The lines that fit, and those around them: number, whether it fits, text."""
+    """Yield matching lines and their context: line number, True if the line itself matches, and text."""
     if not text:
         return
     lines = text.removesuffix("\n").split("\n")
@@ -149,7 +150,11 @@ def find_lines(text: str, wanted: re.Pattern[str], context: int) -> Iterator[tup
 
 
 def is_binary_match(data: bytes, wanted: re.Pattern[str], *, named: bool) -> bool:
-    """Whether ripgrep would say of a binary file that it fits: of one that the search names, and of one that looked like text at first."""
+    """Return True if ripgrep would report a match in a binary file.
+
+    `named`: the search names the file. Otherwise the file looked like text at first, and only the content before the
+    buffer with the first NUL byte is searched.
+    """
     if not named:
         data = data[: data.index(b"\0") // BUFFER * BUFFER]
     lines = re.split("[\n\0]", data.decode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""A text file's whole content: decoded so that what is written back differs only where it was changed."""
+"""Complete content of a text file, decoded so that writing it back changes only what was edited."""
 
 from __future__ import annotations
 
@@ -33,18 +33,24 @@ LineEnd = Literal["\n", "\r\n"]
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How text becomes a file's bytes. `name` is what `read_file` calls it; `mark` comes first; bytes that are no text survive in UTF-8."""
+    """Encoding that turns text into a file's bytes.
+
+    `name` is the name that `read_file` reports; `mark` is the byte order mark. In UTF-8, invalid bytes are preserved.
+    """
 
     name: str = "utf-8"
     codec: str = "utf-8"
     mark: bytes = b""
 
     def decode(self, data: bytes) -> str:
-        """The text behind the mark. UnicodeDecodeError where it is none."""
+        """Decode the text after the byte order mark; UnicodeDecodeError if the bytes are not valid in this encoding."""
         return data[len(self.mark) :].decode(self.codec, "surrogateescape" if self.codec == "utf-8" else "strict")
 
     def encode(self, text: str) -> bytes:
-        """The mark and the text. `Downstream` for a character that this encoding does not have."""
+        """Encode the text, after the byte order mark.
+
+        Raises `Downstream` for a character that this encoding cannot represent.
+        """
         try:
             return self.mark + text.encode(self.codec, "surrogateescape" if self.codec == "utf-8" else "strict")
         except UnicodeEncodeError as exc:
@@ -70,7 +76,10 @@ class FileContent:
 
 
 def read_bytes(path: Path, text: str) -> tuple[bytes, os.stat_result]:
-    """All bytes of a judged file that the call named `text`; `Downstream` when there are more than 64 MB."""
+    """Read all bytes and the status of a judged file; `Downstream` if it has more than 64 MB.
+
+    `text` is the path as the call named it, for messages.
+    """
     with safe_open.open_for_reading(path) as file:
         if file.size > MAX_FILE_BYTES:
             raise Downstream(f"{text!r} has {file.size} bytes; at most {MAX_FILE_BYTES} can be changed at once")
@@ -84,7 +93,7 @@ def read_bytes(path: Path, text: str) -> tuple[bytes, os.stat_result]:
 
 
 def read_content(path: Path, text: str) -> FileContent:
-    """A judged file as text; `Downstream` for binary data and what does not survive being written back."""
+    """Read a judged file as text; `Downstream` for binary data and for content that does not survive being written back."""
     data, status = read_bytes(path, text)
     found = detect_encoding(data)
     if found is None:
@@ -93,7 +102,10 @@ def read_content(path: Path, text: str) -> FileContent:
 
 
 def read_if_exists(path: Path, text: str) -> FileContent | bytes | None:
-    """The same; the bytes alone of a binary file, None for no file."""
+    """Read a judged file as text if possible, else return its bytes; None if there is no such file.
+
+    Bytes are returned for binary data and for content that does not survive being written back.
+    """
     try:
         data, status = read_bytes(path, text)
     except NotFound:
@@ -108,7 +120,7 @@ def read_if_exists(path: Path, text: str) -> FileContent | bytes | None:
 
 
 def detect_encoding(data: bytes) -> TextEncoding | None:
-    """The encoding of a file with these bytes; None for binary data."""
+    """Detect the encoding of a file with these bytes; None for binary data."""
     name = detect_encoding_name(data[:SAMPLE])
     if name is None:
         return None
@@ -117,7 +129,10 @@ def detect_encoding(data: bytes) -> TextEncoding | None:
 
 
 def _check_round_trip(content: FileContent, text: str) -> FileContent:
-    """The content of a file that the call named `text`; `Downstream` when its bytes would not come back from it."""
+    """Return the content if encoding its text gives its bytes again; `Downstream` if not.
+
+    `text` is the path as the call named it, for messages.
+    """
     found = content.encoding
     # In these every byte does.
     if found.codec in ("utf-8", "latin-1"):
@@ -135,30 +150,30 @@ def _check_round_trip(content: FileContent, text: str) -> FileContent:
 
 
 def compute_digest(data: bytes) -> bytes:
-    """What tells a content from every other one."""
+    """Return a digest that identifies the content: BLAKE2b, 16 bytes."""
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def has_cr_line_ends(text: str) -> bool:
-    """Whether carriage returns alone end the lines, as on old Macs."""
+    """Return True if lines end with carriage returns alone, as on old Macs."""
     return "\r" in text and "\n" not in text
 
 
 def normalize_line_ends(text: str) -> str:
-    """The text with `\\n` for carriage returns that end its lines."""
+    r"""Return the text with `\n` in place of carriage returns, if these alone end its lines."""
     return text.replace("\r", "\n") if has_cr_line_ends(text) else text
 
 
 def find_main_line_end(text: str) -> LineEnd:
-    """The line end that most lines have; `\\n` where there is none."""
+    r"""Return the line end that most lines have; `\n` if the text has no line ends."""
     pairs = text.count("\r\n")
     return "\r\n" if pairs * 2 > text.count("\n") else "\n"
 
 
 def restore_line_ends(before: str, text: str) -> str:
-    """A new content with the line ends of the old one: of the same line where it is known, else the one that most lines have.
+    r"""Give a new content the line ends of the old one: those of the same line if it existed, else the most frequent.
 
-    A content that has `\\r\\n` itself is left as it is.
+    A content that has `\r\n` itself is returned unchanged.
     """
     if has_cr_line_ends(before) and "\r" not in text:
         return text.replace("\n", "\r")

@@ -49,7 +49,7 @@ _BINARY = re.compile(
 
 
 class FindRequest(BaseModel):
-    """What to look for, and where."""
+    """Parameters of a file search."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -87,7 +87,7 @@ class FindRequest(BaseModel):
 
 @dataclass(slots=True)
 class FoundLine:
-    """A line that fits, and what stands around it."""
+    """Matching line with its context."""
 
     path: str
     number: int
@@ -114,12 +114,12 @@ class SearchPlace:
         return str(self.folder.path) if self.folder.fd is None else f"/proc/self/fd/{self.folder.fd}"
 
     def path(self, name: str) -> str:
-        """Where a name that the search has found really is."""
+        """Return the real path of a name that the search reported."""
         return os.path.join(self.folder.path, name)
 
 
 def find_ripgrep(programs: HostPrograms) -> str | None:
-    """The program `rg` that came with this plugin, or one on the path; None where there is none."""
+    """Return the path of the `rg` bundled with this plugin, or of one on PATH; None if there is neither."""
     return _find_own_ripgrep() or programs.find("rg")
 
 
@@ -175,7 +175,10 @@ def _build_command(search: FindRequest, file: str | None, program: str | None) -
 
 
 def _build_type_globs(search: FindRequest) -> Sequence[str]:
-    """The pattern as a type of files for ripgrep, which would let in hidden files of that type; none where it cannot be one."""
+    """Return the pattern as globs of a ripgrep file type; empty if it cannot be expressed as one.
+
+    A file type would also select hidden files, so a leading `*` is changed to exclude them if the search ignores them.
+    """
     pattern = search.pattern
     if pattern is None or "/" in pattern or glob_patterns.WILDCARD.search(pattern) is None:
         return ()
@@ -192,7 +195,7 @@ def _build_type_globs(search: FindRequest) -> Sequence[str]:
 
 @contextmanager
 def _running_search(command: Sequence[str], place: SearchPlace) -> Generator[subprocess.Popen[bytes], None, None]:
-    """The searching program; it ends with the call."""
+    """Run the search program; it is killed when the context exits."""
     environment = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
     # Started as it stands: it is there in a millisecond, and a thread reads what it writes.
     process = subprocess.Popen(
@@ -221,7 +224,10 @@ async def _kill_on_cancel(process: subprocess.Popen[bytes]) -> None:
 
 
 async def _watch_ignore_files(process: subprocess.Popen[bytes], place: SearchPlace, strange: list[str]) -> None:
-    """End a search that takes long if an ignore file is no ordinary one: ripgrep waits for a pipe, and reads a device without end."""
+    """Kill a long search if an ignore file is not a regular file.
+
+    Ripgrep would block on a pipe, and read a device without end.
+    """
     if sys.platform == "linux":
         import resource
 
@@ -239,7 +245,10 @@ async def _watch_ignore_files(process: subprocess.Popen[bytes], place: SearchPla
 
 
 def find_special_ignore_file(folder: str, ended: Callable[[], bool]) -> str | None:
-    """Return an ignore file in the folder, below or above it that is no ordinary file; None if there is none, or the search has `ended`."""
+    """Return the first ignore file in the folder, below or above it that is not a regular file.
+
+    Returns None if there is none, or if the search has `ended`.
+    """
     real = Path(os.path.realpath(folder))
     for above in real.parents:
         for name in IGNORE_FILES:
@@ -265,7 +274,7 @@ def _is_special_file(place: str) -> bool:
 
 
 def _read_output(process: subprocess.Popen[bytes], take: Callable[[subprocess.Popen[bytes]], None]) -> str:
-    """What it complained of, once all is read that it found."""
+    """Return what the program wrote to stderr, after all of its output has been read."""
     take(process)
     assert process.stderr is not None
     said = process.stderr.read(4_000).decode(errors="replace").strip()
@@ -329,7 +338,10 @@ class LineMatches:
         self._keep(current, around)
 
     def _record(self, data: bytes, at: int) -> tuple[bytes, int, bool, bytes, int] | None:
-        """The next line that was written: its file, number, whether it fits, text, and where the next one begins."""
+        """Parse the next line of output: file, line number, True if the line matches, text, and offset of the next line.
+
+        Returns None if the data holds no further complete line.
+        """
         named = data.find(b"\0", at)
         ended = data.find(b"\n", named) if named >= 0 else -1
         if ended < 0:
@@ -359,7 +371,7 @@ class LineMatches:
         return self.file if self.file is not None else os.fsdecode(raw.removeprefix(b"./"))
 
     def counts_file(self, name: str) -> bool:
-        """Whether a file has such a name as is asked for."""
+        """Return True if the file's name matches the requested pattern."""
         return self.fits is None or self.fits.fits(name)
 
     def _line(self, name: str, number: int, texts: Mapping[int, bytes]) -> FoundLine:
@@ -414,7 +426,7 @@ class SearchEngine:
             return True
 
     def result(self, matches: list[dict[str, Any]], total: int, whole: bool, **more: Any) -> Mapping[str, Any]:
-        """What the call gives; `whole`: the search came to its end."""
+        """Build the result of the call; `whole`: the search ran to completion."""
         result = {"matches": matches, "total": total, "truncated": total > len(matches) or not whole, **more}
         if not whole:
             result["note"] = f"the search was ended after {self.seconds:g} s; search a smaller folder for the rest"
@@ -424,7 +436,10 @@ class SearchEngine:
 def create_find_tool(
     program: Callable[[HostPrograms], str | None] = find_ripgrep, *, seconds: float = SEARCH_TIMEOUT_S
 ) -> Tool:
-    """`find_files` by the program that is given. No setting reaches that: only code can give another one, as tests do."""
+    """Create `find_files` for a search program.
+
+    The program is not configurable: only code can pass another one, as tests do.
+    """
 
     @tool(layer="file", title="Find files", effects=[Read("folder", arg="path")], timeout=30)
     async def find_files(search: FindRequest, context: ToolContext) -> Mapping[str, Any]:
@@ -447,7 +462,10 @@ def create_find_tool(
 
 
 def _has_outside_path(pattern: str) -> bool:
-    """Whether a pattern speaks of a folder of the root, of the home or of the folder above; `/*.py` is tied to the folder that is searched."""
+    """Return True if a pattern refers to the root, the home or a parent folder.
+
+    `/*.py` refers to the folder that is searched.
+    """
     parts = pattern.split("/")
     first = parts[1] if pattern.startswith("/") else ""
     # `/**` would be the same as `**`: whoever writes it means the root.
@@ -547,7 +565,7 @@ def _build_match(line: FoundLine, path: str, context: int) -> dict[str, Any]:
 
 
 def _format_path(search: FindRequest, place: SearchPlace, name: str) -> str:
-    """The path as the call may name it next."""
+    """Return the path in a form that the next call may use."""
     return search.path if place.file is not None else os.path.normpath(os.path.join(search.path, name))
 
 

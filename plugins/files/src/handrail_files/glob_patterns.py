@@ -23,7 +23,7 @@ class GlobError(ValueError):
 
 
 class NamePattern:
-    """A regular expression in RE2's syntax for a whole name. Raises `GlobError` for what is none."""
+    """Regular expression in RE2 syntax that matches a complete name; `GlobError` if it is invalid or too complex."""
 
     def __init__(self, expression: str, *, ignore_case: bool = False) -> None:
         # It has no types, and most sessions search for no file by its name.
@@ -39,7 +39,7 @@ class NamePattern:
             raise GlobError("the pattern cannot be read, or is too complex") from exc
 
     def fits(self, name: str) -> bool:
-        """Return True if the whole name fits."""
+        """Return True if the expression matches the complete name."""
         return self._fullmatch(_encode_name(name)) is not None
 
 
@@ -49,9 +49,10 @@ def _encode_name(text: str) -> bytes:
 
 
 def compile_name_pattern(pattern: str) -> NamePattern:
-    """Return what fits a path below the searched folder: a pattern with a slash the whole path, another the last name, plain letters a part of it.
+    """Compile a pattern for paths below the searched folder.
 
-    Raises `GlobError`.
+    A pattern with a slash matches the complete path, any other the last component; plain text without wildcards matches
+    as a substring, ignoring case. Raises `GlobError`.
     """
     if WILDCARD.search(pattern) is None:
         within = re.escape(_check_bounds(pattern))
@@ -63,7 +64,7 @@ def compile_name_pattern(pattern: str) -> NamePattern:
 
 
 def compile_any_pattern(patterns: Iterable[str]) -> NamePattern:
-    """Return what fits a name that one of the patterns stands for. Raises `GlobError`."""
+    """Compile a pattern that matches a name if one of the glob patterns does. Raises `GlobError`."""
     return NamePattern("|".join(f"(?:{translate_glob(pattern)})" for pattern in patterns))
 
 

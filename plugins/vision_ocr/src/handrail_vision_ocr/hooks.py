@@ -1,4 +1,4 @@
-"""What this plugin registers. Light: it is imported at every start."""
+"""Registration hooks of this plugin; lightweight because it is imported at every startup."""
 
 from __future__ import annotations
 

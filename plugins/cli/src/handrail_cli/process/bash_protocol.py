@@ -1,4 +1,4 @@
-"""How a command is given to bash, and how the shell's folder and variables come back as data."""
+"""Protocol for passing a command to bash and reading the shell's working directory and variables back as data."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ ANSI = {
 
 
 def create_windows_script(state: str) -> str:
-    """The same for Git's bash on Windows, which is given no descriptors: it writes to the file `state`, what it was given first."""
+    """Return the script for Git's bash on Windows, which writes its state to the file `state`.
+
+    No descriptors can be passed to it, hence the file. The variables it was given are written first.
+    """
     file = "'" + state.replace("\\", "/").replace("'", "'\\''") + "'"
     before = rf"{{ builtin declare -px; builtin printf '\0'; }} >{file}"
     leaving = (
@@ -141,7 +144,10 @@ def create_bash_script(*, keeps: bool, limits: HostLimits | None = None, confine
 
 
 def create_limit_commands(limits: HostLimits) -> str:
-    """The words that limit a shell and all that it starts; a limit that cannot be set ends it before it runs anything."""
+    """Return the `ulimit` commands that limit a shell and everything it starts.
+
+    If a limit cannot be set, the shell exits before it runs anything.
+    """
     wanted = (
         ("v", limits.memory and limits.memory * 1024),
         # At the first one it is told which limit it was, and ended by the second.
@@ -156,15 +162,16 @@ def create_limit_commands(limits: HostLimits) -> str:
 
 
 def read_shell_state(state: int) -> bytes | None:
-    """What a shell has written to the descriptor; None when that is more than is kept."""
+    """Return the bytes a shell has written to the descriptor `state`, or None if they exceed `MAX_STATE`."""
     written = os.pread(state, MAX_STATE + 1, 0)
     return written if len(written) <= MAX_STATE else None
 
 
 def parse_bash_state(written: bytes, *, given: Mapping[str, str]) -> ShellState | None:
-    """What a shell that was given these variables left; None when it wrote nothing whole (it was replaced or killed), or too much.
+    """Return the state left by a shell that was started with the variables `given`, or None.
 
-    Whether the folder is still there is for the caller to see.
+    None means the written state is incomplete (the shell was replaced or killed) or too large. The caller must check
+    that the working directory still exists.
     """
     told, separator, folder = written.rpartition(b"\0")
     if not separator or not folder.endswith(b"\n"):
@@ -184,7 +191,10 @@ def parse_bash_state(written: bytes, *, given: Mapping[str, str]) -> ShellState 
 
 
 def parse_git_bash_state(written: bytes, *, root: str, temporary: str) -> ShellState | None:
-    """What Git's bash below the folder `root` left. It knows some variables in its own form, so what it was given stands first."""
+    """Return the state left by the Git bash installed under `root`, or None if it is incomplete or too large.
+
+    Git's bash represents some variables in its own form, so the written state starts with the variables it was given.
+    """
     given, _, rest = written.partition(b"\0")
     dump, separator, folder = rest.rpartition(b"\0")
     before, exported = _parse_declarations(given), _parse_declarations(dump)
@@ -203,7 +213,10 @@ def parse_git_bash_state(written: bytes, *, root: str, temporary: str) -> ShellS
 
 
 def parse_cmd_state(written: bytes, *, given: Mapping[str, str]) -> ShellState | None:
-    """What cmd.exe left: its variables, one a line, and its folder on the last."""
+    """Return the state left by cmd.exe, or None if it is incomplete or too large.
+
+    It consists of one variable per line, followed by the working directory on the last line.
+    """
     *lines, folder = written.decode("utf-16-le", "replace").splitlines() or [""]
     exported = dict(line.split("=", 1) for line in lines if "=" in line[1:])
     own = OWN_BY_CMD | OWN_VARIABLES
@@ -216,7 +229,10 @@ def parse_cmd_state(written: bytes, *, given: Mapping[str, str]) -> ShellState |
 
 
 def _convert_variable(name: str, value: str, *, root: str, temporary: str) -> str:
-    """A variable of Git's bash as other programs are to have it: paths are in its own form in the few that it converts itself."""
+    """Return a variable of Git's bash in the form that other programs expect.
+
+    Only the few variables that Git's bash itself converts contain paths in its own form.
+    """
     if name not in CONVERTED_VARIABLES:
         return value
     separated = value.split(":") if name == "PATH" else [value]
@@ -262,7 +278,7 @@ def _is_allowed_outside(name: str, value: str) -> bool:
 
 
 def _parse_declarations(dump: bytes) -> dict[str, str] | None:
-    """The variables of bash's `declare -px`; None when it is not exactly that."""
+    """Return the variables in the output of bash's `declare -px`; None if the output has any other form."""
     exported: dict[str, str] = {}
     at = 0
     for match in DECLARATION.finditer(dump):

@@ -1,7 +1,7 @@
-"""What the bytes that a program writes are: text, in which encoding, or no text at all.
+"""Detection of the format of program output: text in a certain encoding, or binary data.
 
-Programs do not say. UTF-8 is what it is when it can be; then byte order marks and the look of UTF-16 count, then the encoding of the locale
-that the program was given, then Western European letters.
+Programs do not declare their encoding. ASCII counts as UTF-8; otherwise byte order marks and patterns of UTF-16 are
+checked first, then UTF-8, then the encoding of the locale the program was given, then Western European.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OF_TEXT = re.compile(
 
 
 def detect_charset(data: bytes, *, locale: str | None = None, cut: bool = False) -> str:
-    """The name of the encoding that the text at the start of `data` is most likely in. `cut`: it goes on after `data`."""
+    """Return the name of the most likely encoding of the text at the start of `data`. `cut`: text follows `data`."""
     if data.isascii() and b"\0" not in data:
         return UTF_8
     sample = data[:SAMPLE_BYTES]
@@ -48,7 +48,7 @@ def detect_charset(data: bytes, *, locale: str | None = None, cut: bool = False)
 
 
 def is_binary_output(data: bytes, charset: str) -> bool:
-    """Whether it is no text: pictures, archives, programs."""
+    """Return True if the data is binary (pictures, archives, programs) rather than text."""
     if charset not in (UTF_8, WESTERN):
         return False
     sample = data[:SAMPLE_BYTES]
@@ -56,7 +56,7 @@ def is_binary_output(data: bytes, charset: str) -> bool:
 
 
 def find_locale_charset(environment: Mapping[str, str]) -> str | None:
-    """The encoding that the environment asks programs to write in, where that is another than UTF-8 and is known."""
+    """Return the encoding that the environment requests from programs; None if it is UTF-8, ASCII or unknown."""
     said = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     name = said.partition(".")[2].partition("@")[0]
     if not name:
@@ -69,7 +69,10 @@ def find_locale_charset(environment: Mapping[str, str]) -> str | None:
 
 
 def _detect_utf_16(sample: bytes) -> str | None:
-    """UTF-16 without a mark: every second byte of its ASCII letters is NUL."""
+    """Return the name of the UTF-16 variant of text without a byte order mark, or None.
+
+    In UTF-16, every second byte of ASCII letters is NUL.
+    """
     pairs = len(sample) // 2
     if pairs < 2:
         return None
@@ -89,7 +92,10 @@ def _is_utf_8(data: bytes, *, cut: bool) -> bool:
 
 
 def _has_utf_8(data: bytes) -> bool:
-    """Whether any letter beyond ASCII is there in UTF-8: then what is not is a mistake, and no other encoding."""
+    """Return True if the data has any UTF-8 character beyond ASCII.
+
+    Bytes that are not valid UTF-8 are then errors, not text in another encoding.
+    """
     return any(
         len(letter) > 1
         for letter in re.findall(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}", data[:SAMPLE_BYTES])

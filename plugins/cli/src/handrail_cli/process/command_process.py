@@ -1,4 +1,4 @@
-"""A command that was started, whatever the system: what it wrote so far, whether it is over, and what can be done to it."""
+"""Platform-independent interface to a started command: its output so far, its status and the operations on it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,14 @@ GRACE_S = 0.15
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """What to start: a command for the bash at `bash` (empty: for the system's own shell). `stdin` None is empty; `keeps`: the shell tells
-    what it leaves of its folder and variables.
+    """Description of a command to start.
 
-    `fed`: its standard input can be written to later. `terminal` is the width and height of the one it runs in, None: in none; then it is
-    fed, too. `sandbox` None runs it on the host, within `limits`. Of each output at most `output_limit` bytes go to a sink.
+    `bash` is the path of the bash that runs it; empty for the system's own shell. `stdin` None means empty input. If
+    `keeps`, the shell reports the working directory and variables that it leaves.
+
+    `fed`: its standard input can be written to later. `terminal` is the width and height of its terminal, or None
+    without one; in a terminal its input can always be written to later. `sandbox` None runs it on the host, within
+    `limits`. At most `output_limit` bytes of each output go to a sink.
     """
 
     bash: str
@@ -87,12 +90,12 @@ class OutputStream:
 
 @dataclass(slots=True, eq=False)
 class CommandProcess(ABC):
-    """A command that was started. `exit_code` is None while it runs, negative for a signal, as the system tells it.
+    """Command that was started. `exit_code` is None while it runs and negative for a signal, as reported by the system.
 
-    `left` says that the shell itself has ended and that programs it started still run; `daemons` are those of them that moved away from its
-    group, and `held` says that something keeps its outputs open. `alone`: no other command was waited for meanwhile. `heard` is when it
-    wrote last and `fed_at` when it was written to last, by the monotonic clock. `shown`: the title of the program with windows that it is,
-    which nobody waits for. `written` is what its input was given so far.
+    `left`: the shell itself has ended, but programs it started still run; `daemons` are those that moved out of its
+    process group; `held`: some process keeps its outputs open. `alone`: no other command was waited for in the
+    meantime. `heard` is the time of its last output and `fed_at` the time of its last input, by the monotonic clock.
+    `shown` is the title of a windowed program, which is not waited for. `written` is the input it was given so far.
     """
 
     # Whether what it started ends with this process anyhow; else somebody has to see to it.
@@ -130,7 +133,10 @@ class CommandProcess(ABC):
 
     @property
     def prompt(self) -> DetectedPrompt | None:
-        """What its outputs end with, where that asks for something and nothing has been written to it since."""
+        """Prompt at the end of its output if no input was written since, else None.
+
+        Prompts that read keys (pagers, editors and full screens) are reported even after input was written.
+        """
         if self.stdout.whole_screen:
             return find_screen_prompt(self.stdout.ending(), stream="stdout")
         prompt = find_gravest_prompt([(stream.name, stream.kept.ending()) for stream in self.streams])
@@ -141,7 +147,7 @@ class CommandProcess(ABC):
 
     @property
     def misses_terminal(self) -> bool:
-        """Whether it waits for keys on a whole screen though it has no terminal, and has said that itself."""
+        """True if it waits for keys on a full screen without having a terminal, and has reported that itself."""
         if self.launch.terminal is not None or self.exit_code is not None:
             return False
         endings = [stream.kept.ending() for stream in self.streams]
@@ -149,14 +155,14 @@ class CommandProcess(ABC):
 
     @property
     def holds_screen(self) -> bool:
-        """Whether it draws on a terminal's other screen though it has no terminal, as programs do that end by a key."""
+        """True if it draws on the alternate screen without having a terminal, like programs that a key ends."""
         if self.launch.terminal is not None or self.exit_code is not None:
             return False
         return is_alternate_screen(self.stdout.beginning(), self.stdout.ending())
 
     @property
     def hides_typing(self) -> bool:
-        """Whether its terminal shows nothing of what is typed, as programs ask for passwords."""
+        """True if its terminal does not echo what is typed, as during a password prompt."""
         return False
 
     @property
@@ -172,12 +178,12 @@ class CommandProcess(ABC):
     @property
     @abstractmethod
     def fed(self) -> bool:
-        """Whether its standard input can still be written to."""
+        """True if its standard input can still be written to."""
 
     @property
     @abstractmethod
     def running(self) -> bool:
-        """Whether the shell or anything it left behind still runs."""
+        """True if the shell or any process it left behind is still running."""
 
     @abstractmethod
     def follow(self) -> None:
@@ -200,7 +206,7 @@ class CommandProcess(ABC):
 
     @abstractmethod
     def write(self, data: bytes) -> int:
-        """How many of the bytes its standard input took at once."""
+        """Write to its standard input and return the number of bytes accepted at once."""
 
     @abstractmethod
     def end_input(self) -> None:
@@ -212,15 +218,15 @@ class CommandProcess(ABC):
 
     @abstractmethod
     def left_behind(self) -> bytes | None:
-        """What the shell wrote of its folder and variables; None when that is more than is kept."""
+        """Return the working directory and variables the shell wrote; None if they exceed the size limit."""
 
     @abstractmethod
     def parse_left(self, written: bytes) -> ShellState | None:
-        """The same as values; None when it is not whole."""
+        """Parse the result of `left_behind`; None if it is incomplete."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held of it. What still writes to it writes to nobody."""
+        """Release its resources. Output that its processes still write is not read any more."""
 
     async def settle(self, seconds: float | None) -> bool:
         """Wait until the command has ended and all that it wrote has come; False when it had not after so many seconds."""
@@ -240,7 +246,10 @@ class CommandProcess(ABC):
         return self._settled
 
     async def give_back(self) -> str | None:
-        """Once it is over: let the sandbox go. Why it did not come about, so that nothing ran; None when it did, and on the host."""
+        """Release the sandbox after the command has ended.
+
+        Returns why the sandbox failed to start (nothing ran), or None; always None on the host.
+        """
         if self.confined is None:
             return None
         if self._given_back is None:
@@ -248,7 +257,7 @@ class CommandProcess(ABC):
         return await asyncio.shield(self._given_back)
 
     def detach_outputs(self) -> tuple[OutputBuffer, OutputBuffer]:
-        """Return what its outputs were kept in, for a command that goes on from it; nothing is kept of it any more."""
+        """Return its output buffers for a command that continues its output, and replace them with empty ones."""
         from handrail_cli.process.output_capture import HeadTailBuffer
 
         kept = self.stdout, self.stderr
@@ -273,7 +282,7 @@ class CommandProcess(ABC):
             self.launch.on_output(stream.name, text)
 
     def _ended(self, code: int) -> None:
-        """The program itself is over."""
+        """Record that the program itself has ended with exit code `code`."""
         self.exit_code = code
         self._settle_if_done()
         if not self._settled:
@@ -301,10 +310,10 @@ class CommandProcess(ABC):
 
     @abstractmethod
     def _find_left(self) -> bool:
-        """Whether anything that it started still runs, once it is over."""
+        """Return True if any process that the command started is still running after the command has ended."""
 
     def _wake(self) -> None:
-        """It has settled: whoever waits goes on."""
+        """Resume everything that waits for the command, which has settled."""
         if self.id is not None and self.confined is not None and self._given_back is None:
             self._given_back = asyncio.get_running_loop().create_task(asyncio.to_thread(self._tidy))
         for future in self._waiting:
@@ -313,7 +322,10 @@ class CommandProcess(ABC):
         self._waiting.clear()
 
     def _tidy(self) -> str | None:
-        """What is done for a confined command that ends when no call waits for it."""
+        """Clean up after a confined command that ends while no call waits for it.
+
+        Returns why the sandbox failed to start (nothing ran), or None.
+        """
         assert self.confined is not None
         assert self.launch.sandbox is not None
         refused = self.confined.ended()

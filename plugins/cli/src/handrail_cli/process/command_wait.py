@@ -70,9 +70,9 @@ class PromptWatcher:
 async def wait_until_over(
     process: CommandProcess, timeout: float, context: ToolContext, attention: PromptWatcher
 ) -> tuple[bool, str | None]:
-    """Whether the command has ended in time, and the title of the window that it opened instead.
+    """Wait for a command to end; return whether it ended in time and the title of a window it opened instead.
 
-    Before its time is over it is given up where it waits for keys that it cannot get.
+    Gives up before the timeout if the command waits for keys that it cannot get.
     """
     if process.shown is not None:
         return False, process.shown
@@ -109,12 +109,12 @@ async def wait_until_over_or_prompt(process: CommandProcess, seconds: float) -> 
 
 
 def find_waiting_prompt(process: CommandProcess) -> DetectedPrompt | None:
-    """What a running command has asked and waits for; None when it is not silent, or has asked nothing."""
+    """Return the prompt a running command waits at; None if it is not silent or has not prompted."""
     return process.prompt if process.exit_code is None and process.silent_for >= QUIET_S else None
 
 
 async def _find_window_title(process: CommandProcess, context: ToolContext) -> str | None:
-    """The title of a window that the command shows on the session's desktop; None when it shows none, or nobody can tell."""
+    """Return the title of a window the command shows on the session's desktop; None without one or if unknown."""
     members = await asyncio.to_thread(process_tree.find_process_tree, process.pid, mark=process.mark)
     if not await asyncio.to_thread(process_tree.has_window_library, members):
         return None

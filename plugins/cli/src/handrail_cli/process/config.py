@@ -11,7 +11,7 @@ SHORTEST_PROMPT = 3
 
 
 class AnswerRule(BaseModel):
-    """One prompt that is answered: of which command, what stands there, and what is typed."""
+    """Rule that answers one prompt: for which command, the text of the prompt and the answer to type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,7 +28,7 @@ class AnswerRule(BaseModel):
     @field_validator("prompt")
     @classmethod
     def no_secret(cls, prompt: str) -> str:
-        """A password in a configuration file would be read by every command."""
+        """Reject prompts for secrets: every command could read a password in a configuration file."""
         from handrail_cli.process.prompts import names_secret
 
         if names_secret(prompt):
@@ -38,14 +38,14 @@ class AnswerRule(BaseModel):
     @field_validator("answer")
     @classmethod
     def one_line(cls, answer: str) -> str:
-        """A second line would answer a question that nobody has seen."""
+        """Reject an answer of several lines: the second would answer a prompt that has not been seen."""
         if any(letter < " " or letter == "\x7f" for letter in answer):
             raise ValueError("an answer is one line of text")
         return answer
 
 
 class HostLimits(BaseModel):
-    """What one command on the host may use; unset: no limit of ours. The sandbox has limits of its own, `[sandbox]`."""
+    """Limits of one command on the host; an unset one is not limited. Sandboxes have their own limits, `[sandbox]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

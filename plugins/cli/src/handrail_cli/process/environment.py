@@ -1,4 +1,4 @@
-"""What commands are told by their environment: which desktop is theirs, and that nobody is there to be asked."""
+"""Environment variables of commands: which desktop they use, and that no user is available to answer prompts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ ASKPASS_VARIABLE = "SSH_ASKPASS"
 
 
 def make_unattended(environment: dict[str, str], *, unset: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The environment in which pagers, editors and git ask nobody; without what an earlier command has `unset`."""
+    """Set up `environment` such that pagers, editors and git do not prompt the user, and return it.
+
+    Variables that an earlier command has `unset` are removed.
+    """
     environment.pop(ASKPASS_VARIABLE, None)
     environment.update(UNATTENDED_VARIABLES)
     for name in unset & UNATTENDED_VARIABLES.keys():
@@ -67,12 +70,12 @@ def create_system_environment(host: Mapping[str, str], session: Mapping[str, str
 
 
 def add_terminal(environment: dict[str, str]) -> dict[str, str]:
-    """The environment for a terminal, with the person's own pager and editor."""
+    """Return the environment for a command in a terminal, with the user's own pager and editor."""
     return {**environment, "TERM": TERMINAL_TYPE}
 
 
 def point_to_desktop(environment: dict[str, str], desktop: Desktop | None) -> dict[str, str]:
-    """The environment with what leads programs to `desktop`; None means that there is none to be shown on."""
+    """Return the environment with the variables that direct programs to `desktop`; None means no desktop."""
     if desktop is None or desktop.private:
         environment = remove_screen_variables(environment)
     if desktop is not None:

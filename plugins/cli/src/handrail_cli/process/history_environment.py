@@ -22,14 +22,16 @@ def create_history_environment(
     used: Collection[Path] = (),
     writable: Collection[Path] = (),
 ) -> dict[str, str]:
-    """Return the variables for a command that may change `repository` (its `.git`). `settings` are files of settings beside its own.
+    """Return the variables for a command that may change `repository` (its `.git`).
 
-    `used` are the work trees that git works in; empty for all. `writable` are folders that commands write to, beside work trees.
+    `settings` are configuration files in addition to the repository's own. `used` are the work trees that git works in;
+    empty for all. `writable` are directories that commands write to, in addition to work trees.
 
-    Left out is what programs obey and does not name trusted folders only; of PATH the folders that agents write. Git itself refuses to work in
-    any other repository, also in one that a command makes meanwhile, and to fetch from any on this machine: such a one may name programs, which
-    could change this one. Hooks that git itself would bring along (`git switch`, `git am`) are not run, and neither are editors, pagers,
-    credential helpers and other programs of settings that git can do without.
+    Variables that programs obey are left out unless they name only trusted directories, and directories that agents can
+    write are removed from PATH. Git itself refuses to work in any other repository, including any created by a command
+    meanwhile, and to fetch from any on this machine: such a repository may name programs that could change this one.
+    Hooks that git itself would run (`git switch`, `git am`) are not run, and neither are editors, pagers, credential
+    helpers and other configured programs that git can do without.
     """
     given = {name: value for name, value in environment.items() if _is_safe_variable(name, value, programs)}
     if "PATH" in environment:
@@ -56,7 +58,7 @@ def create_history_environment(
 
 
 def _quote_git_setting(text: str) -> str:
-    """As git quotes settings: always, and an exclamation mark apart."""
+    """Quote text as git quotes settings: always, with quotes and exclamation marks escaped separately."""
     return "'" + re.sub(r"['!]", r"'\\\g<0>'", text) + "'"
 
 

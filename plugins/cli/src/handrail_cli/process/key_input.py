@@ -1,4 +1,4 @@
-"""Keys by their names, as a terminal sends them, or as signals where there is no terminal."""
+"""Translation of key names into the bytes a terminal sends, or into signals for a process without a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyInput:
-    """What pressing a key does: bytes that are written, a signal that is sent, or the end of the input."""
+    """Effect of pressing a key: bytes to write, a signal to send, or the end of the input."""
 
     text: bytes = b""
     signal: signal.Signals | None = None
@@ -42,7 +42,7 @@ KEYS_WITHOUT_TERMINAL = {
 
 
 def translate_keys(process: CommandProcess, names: Sequence[str]) -> list[KeyInput]:
-    """What pressing the keys of these names does to a process; `InvalidArguments` names those there are."""
+    """Return the effects of pressing the named keys in a process; `InvalidArguments` lists the available keys."""
     names = [name.lower().replace("+", "-") for name in names]
     if process.launch.terminal is None:
         for name in names:
@@ -65,7 +65,10 @@ def _encode_key(name: str) -> bytes:
 
 
 def _find_key_signal(process: CommandProcess, name: str) -> signal.Signals | None:
-    """In a sandbox the terminal is not the program's own, and sends it no signals."""
+    """Return the signal to send for a key to a sandboxed process, or None.
+
+    In a sandbox, the terminal is not the program's controlling terminal and sends it no signals.
+    """
     return (
         KEYS_WITHOUT_TERMINAL[name].signal if process.confined is not None and name in KEYS_WITHOUT_TERMINAL else None
     )

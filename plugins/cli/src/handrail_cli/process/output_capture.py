@@ -1,4 +1,4 @@
-"""What a command wrote, kept within bounds: its head and its tail, and the whole in an artifact when that is more."""
+"""Bounded capture of command output: the head and tail, and an artifact with the complete output if it is longer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PIECE_BYTES = 131_072
 
 
 class OutputSink(Protocol):
-    """Where the whole of a long output goes."""
+    """Destination of the complete data of a long output."""
 
     def write(self, data: Any, /) -> object:
         """Append bytes, which are not kept as they are: the next ones come in the same place."""
@@ -50,7 +50,7 @@ class FileSink(OutputSink, Protocol):
 
 
 class UncachedFileSink:
-    """A sink into a file that does not stay in the system's memory: what was written goes to the disk and is let go of, all along."""
+    """File sink that stays out of the page cache: written data goes to disk and is dropped from memory all along."""
 
     def __init__(self, file: FileSink) -> None:
         self._file = file
@@ -73,23 +73,24 @@ class UncachedFileSink:
                 os.posix_fadvise(self._fd, 0, self._size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
-        """No more will be written."""
+        """Close the file; nothing more is written."""
         self._file.close()
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
     def wire(self) -> dict[str, Any]:
-        """How a result names the file."""
+        """Return the file as represented in a result."""
         return self._file.wire()
 
 
 @dataclass(frozen=True, slots=True)
 class OutputText:
-    """Text for the model: `text` has a marked gap when `truncated`, and only says how much there is when the output is `binary`.
+    """Text for the model. `text` has a marked gap if `truncated`, and only states the size if the output is `binary`.
 
-    `charset` is how it was read, `lossy` that some of it is not written in that, `lists` that NUL ends its lines. `artifact` names what
-    holds the whole, where that is more than the text; `cut` says why it is not quite the whole.
+    `charset` is the encoding it was decoded with; `lossy`: parts of it are invalid in that encoding; `lists`: NUL ends
+    its lines. `artifact` names the file with the complete output if that is longer than the text; `cut` says why the
+    artifact is incomplete.
     """
 
     text: str
@@ -103,7 +104,10 @@ class OutputText:
 
 
 class OutputBuffer(Protocol):
-    """What one of a command's outputs is put into as it comes. `whole_screen`: it is a drawing, and what came last is not what is below."""
+    """Buffer that receives one of a command's outputs.
+
+    `whole_screen`: the output is a screen drawing, in which the latest output is not necessarily at the bottom.
+    """
 
     @property
     def whole_screen(self) -> bool: ...
@@ -117,10 +121,10 @@ class OutputBuffer(Protocol):
 
 
 class HeadTailBuffer:
-    """Bytes as they come: the first and the last of them are kept, and all of them in a sink that is opened only when it is needed.
+    """Buffer that keeps the first and last bytes of an output, and all bytes in a sink opened only when needed.
 
-    They are read straight into `space()`. The buffer goes to the sink whole, in blocks that suit the disk; a sink gets no more than `limit`
-    bytes. `charset` is what text that is not UTF-8 is written in here.
+    Data is read directly into `space()`. Full buffers are written to the sink in blocks suited to the disk, up to
+    `limit` bytes in total. `charset` is the encoding of text that is not UTF-8.
     """
 
     __slots__ = (
@@ -153,7 +157,7 @@ class HeadTailBuffer:
         return False
 
     def space(self) -> memoryview:
-        """Where the next bytes go; never empty."""
+        """Return the buffer space for the next bytes; never empty."""
         if self._filled == len(self._buffer):
             self._flush()
         return memoryview(self._buffer)[self._filled :]
@@ -202,23 +206,23 @@ class HeadTailBuffer:
             self._ended = True
 
     def beginning(self) -> bytes:
-        """The first bytes that came and were not taken."""
+        """Return the first bytes received and not yet taken."""
         return self._head or bytes(memoryview(self._buffer)[: min(self._filled, HEAD_BYTES)])
 
     def ending(self) -> bytes:
-        """The last bytes that came, also those that were taken."""
+        """Return the last bytes received, including those already taken."""
         here = bytes(memoryview(self._buffer)[max(0, self._filled - ENDING_BYTES) : self._filled])
         return here if len(here) == ENDING_BYTES else (self._before + self._tail + here)[-ENDING_BYTES:]
 
     def shown(self) -> OutputText:
-        """What is kept, as text."""
+        """Return the retained output as text."""
         here = bytes(memoryview(self._buffer)[: self._filled])
         if self.total <= SHOWN_BYTES:
             return self._as_text(here)
         return self._as_text(self._head or here[:HEAD_BYTES], (self._tail + here)[-TAIL_BYTES:])
 
     def _as_text(self, head: bytes, tail: bytes | None = None) -> OutputText:
-        """Alone, the head is the whole."""
+        """Decode the output as text; without a tail, the head is the complete output."""
         cut = tail is not None
         charset = detect_charset(head, locale=self._charset, cut=cut)
         if is_binary_output(head, charset):
@@ -234,7 +238,10 @@ class HeadTailBuffer:
         return _create_output_text(text, charset, cut=True, given=head + tail)
 
     def take(self, *, last: bool = False) -> OutputText:
-        """What came since the last time, which is forgotten by that. Of a letter that is not there whole nothing, unless no more will come."""
+        """Return the output since the last call and discard it.
+
+        An incomplete character at the end is kept for the next call, unless `last`: no more output will come.
+        """
         here = bytes(memoryview(self._buffer)[max(0, self._filled - 3) : self._filled])
         begun = b"" if last else _find_partial_character(here)
         self._filled -= len(begun)
@@ -249,7 +256,7 @@ class HeadTailBuffer:
         return shown
 
     def finish(self) -> OutputText:
-        """What is kept, as text; the whole is in the artifact now, where that is more."""
+        """Return the retained output as text; if the output is longer, the artifact is now complete."""
         shown = self.shown()
         if (shown.binary or shown.lossy) and self._filled and not self._ended:
             self._flush()
@@ -259,7 +266,7 @@ class HeadTailBuffer:
         return replace(shown, artifact=self._sink.wire(), cut=self.cut)
 
     def close(self) -> None:
-        """The sink gets no more: whatever is more than can be shown is in it now. What comes later is only kept as head and tail."""
+        """Complete and close the sink if the output is too long to show. Later output is kept only as head and tail."""
         if self.total > SHOWN_BYTES and self._filled and not self._ended:
             self._flush()
         if self._sink is not None and not self._closed:
@@ -268,14 +275,17 @@ class HeadTailBuffer:
 
 
 def _create_output_text(text: str, charset: str, *, cut: bool, given: bytes) -> OutputText:
-    """NUL ends the lines of some lists; where it is shown as nothing, they run together."""
+    """Create the output text, with NUL replaced by line breaks.
+
+    NUL ends the lines of some lists; invisible, it would run them together.
+    """
     lists = "\0" in text
     lossy = charset == UTF_8 and text.count(REPLACED) > given.count(REPLACED.encode())
     return OutputText(text.replace("\0", "\n") if lists else text, cut, charset=charset, lossy=lossy, lists=lists)
 
 
 def _find_partial_character(data: bytes) -> bytes:
-    """The bytes at the end that only begin a character of UTF-8."""
+    """Return the bytes at the end that begin an incomplete UTF-8 character."""
     for back in range(1, len(data) + 1):
         byte = data[-back]
         if byte not in CONTINUATION:
@@ -285,7 +295,7 @@ def _find_partial_character(data: bytes) -> bytes:
 
 
 def _drop_partial_end(data: bytes) -> bytes:
-    """Without the first bytes of a character that was cut."""
+    """Return the data without the first bytes of a truncated character at its end."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte in CONTINUATION:
@@ -296,7 +306,7 @@ def _drop_partial_end(data: bytes) -> bytes:
 
 
 def _drop_partial_start(data: bytes) -> bytes:
-    """Without the last bytes of a character that was cut."""
+    """Return the data without the last bytes of a truncated character at its start."""
     for start in range(min(3, len(data))):
         if data[start] not in CONTINUATION:
             return data[start:]

@@ -64,7 +64,7 @@ class PosixProcess(CommandProcess):
         return self.exit_code is None or (self.left and (is_group_alive(self.pid) or self._has_daemons()))
 
     def _has_daemons(self) -> bool:
-        """Whether something lives that moved out of the group, also since it was last looked for."""
+        """Return True if a process outside the process group is alive, searching again if the known ones ended."""
         if not filter_alive(self.daemons, self.mark):
             self.daemons = find_left_running(self.pid, self.mark) if self.confined is None else ()
             self.left = bool(self.daemons)
@@ -171,7 +171,7 @@ class PosixProcess(CommandProcess):
             send_signal(number, find_process_tree(self.pid) - {self.pid})
 
     def close(self) -> None:
-        """Let go of its descriptors. What still writes to them gets SIGPIPE."""
+        """Close its descriptors. Processes that still write to them get SIGPIPE."""
         self._forget_state()
         if self.stdin is not None:
             os.close(self.stdin)
@@ -261,7 +261,7 @@ class PosixProcess(CommandProcess):
             await asyncio.sleep(0.01)
 
     async def _gone(self, seconds: float) -> bool:
-        """Whether the whole family is gone within so many seconds."""
+        """Wait up to `seconds` for the process tree to end, and return True if it has."""
         deadline = time.monotonic() + seconds
         while True:
             if not await asyncio.to_thread(find_process_tree, self.pid, mark=self.mark):

@@ -1,4 +1,4 @@
-"""How a command is started on Linux and macOS: bash in a session of its own, between pipes or in a terminal."""
+"""Start of commands on Linux and macOS: bash in a new session, connected to pipes or a terminal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PosixStarter:
         return programs.find("bash")
 
     def start(self, launch: LaunchRequest, mark: str) -> PosixProcess:
-        """Start bash in a session of its own, or the sandbox that runs it; `Downstream` when that fails."""
+        """Start bash, or the sandbox that runs it, in a new session. Raises `Downstream` if that fails."""
         if launch.sandbox is not None:
             prepared = _find_prepared_sandbox(launch.sandbox, launch)
             inside = None if prepared is None else _start_in_prepared(prepared, launch, mark)
@@ -68,7 +68,7 @@ class PosixStarter:
             self._waiting = None
 
     def _give_to_waiting(self, shell: ShellStart, launch: LaunchRequest) -> PosixProcess | None:
-        """Have the shell that waits run a command; None if there is none that was started like this."""
+        """Run a command in the waiting shell; None if no shell started with these parameters can take it."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return None
@@ -147,9 +147,10 @@ class PosixStarter:
         handed: Mapping[int, int],
         state: int | None,
     ) -> int:
-        """Start a program with these descriptors in a session of its own and return its pid; `Downstream`, with ours closed, when that fails.
+        """Start a program with these descriptors in a new session and return its pid.
 
-        `handed` are descriptors by the numbers that the program has them at. Twice as fast as `subprocess`, which encodes the environment in Python.
+        Raises `Downstream`, with our descriptors closed, if that fails. `handed` maps descriptor numbers in the program
+        to our descriptors. This is twice as fast as `subprocess`, which encodes the environment in Python.
         """
         given = handed if state is None else {**handed, STATE_DESCRIPTOR: state}
         actions = [
@@ -179,7 +180,7 @@ def _close_descriptors(descriptors: Sequence[int], state: int | None) -> None:
 
 
 def _create_shell_start(launch: LaunchRequest) -> ShellStart | None:
-    """Return what the shell of a command is started with; None for one that no waiting shell can run."""
+    """Return the parameters of a command's shell; None for a command that no waiting shell can run."""
     if launch.sandbox is not None or launch.terminal is not None or launch.fed or launch.stdin is not None:
         return None
     script = create_bash_script(keeps=launch.keeps, limits=launch.limits)
@@ -188,7 +189,7 @@ def _create_shell_start(launch: LaunchRequest) -> ShellStart | None:
 
 
 def _find_prepared_sandbox(sandbox: Confinement, launch: LaunchRequest) -> PreparedSandbox | None:
-    """Return a prepared sandbox for a command that nobody talks to while it runs."""
+    """Return a prepared sandbox for a command without interaction while it runs, or None."""
     if launch.terminal is not None or launch.fed or launch.followed:
         return None
     return sandbox.prepared()
@@ -254,7 +255,10 @@ def _open_pipes(stdin: int | None, feed: int | None) -> DescriptorPlan:
 
 
 def _open_terminal(width: int, height: int) -> DescriptorPlan:
-    """A terminal of that size, which becomes the command's own: it is the first one that its new session opens."""
+    """Open a terminal of that size for a command.
+
+    It becomes the command's controlling terminal because it is the first one its new session opens.
+    """
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
     actions = [
@@ -290,7 +294,7 @@ def _create_streams(launch: LaunchRequest, plumbing: DescriptorPlan) -> tuple[Ou
 
 
 def _open_input(launch: LaunchRequest) -> tuple[int | None, int | None]:
-    """The descriptor that the command reads (None: nothing), and the one that feeds it when it can be written to later."""
+    """Return the descriptor the command reads (None: no input) and the one for writing to it later, or None."""
     if launch.fed:
         reading, feed = os.pipe()
         os.set_blocking(feed, False)
@@ -306,7 +310,7 @@ def _open_input(launch: LaunchRequest) -> tuple[int | None, int | None]:
 
 
 def open_scratch_file(name: str) -> int:
-    """The descriptor of an empty file without a place in any folder."""
+    """Return the descriptor of an empty file without a directory entry."""
     if sys.platform == "linux":
         return os.memfd_create(name)
     import tempfile

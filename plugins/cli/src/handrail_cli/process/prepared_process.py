@@ -1,4 +1,4 @@
-"""A command in a prepared sandbox: its end is told by the sandbox, which has ended by then all that the command left."""
+"""Command in a prepared sandbox, which reports the command's end after ending every process that the command left."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PreparedProcess(PosixProcess):
         self._finish(-signal.SIGKILL if code is None else code)
 
     def _end_sandbox(self) -> None:
-        """End the command with the whole sandbox: no process of it can stay."""
+        """End the command and its entire sandbox; no process in it survives."""
         with contextlib.suppress(RuntimeError):
             asyncio.get_running_loop().remove_reader(self.ends)
         self.prepared.close()

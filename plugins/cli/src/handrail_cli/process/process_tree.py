@@ -19,7 +19,10 @@ BECOMING_S = 0.05
 
 
 def find_process_tree(group: int, *, mark: str | None = None) -> set[int]:
-    """The living processes of a group, with all their descendants, and those that carry `mark`. Empty where there is no /proc."""
+    """Return the live processes of a group, all their descendants and the processes that carry `mark`.
+
+    Empty on a system without /proc.
+    """
     table = processes.read_process_table()
     members = {
         pid for pid, entry in table.items() if entry.group == group or (mark is not None and _has_mark(pid, mark))
@@ -30,7 +33,7 @@ def find_process_tree(group: int, *, mark: str | None = None) -> set[int]:
 
 
 def is_group_alive(group: int) -> bool:
-    """Whether any process of the group is left. One that has ended and that nobody asked after does not count."""
+    """Return True if any process of the group is alive; a zombie does not count."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
@@ -39,9 +42,10 @@ def is_group_alive(group: int) -> bool:
 
 
 def find_left_running(shell: int, mark: str) -> tuple[int, ...]:
-    """What a shell that has ended left running and that moved out of its group: the processes younger than it that carry `mark`.
+    """Return the processes outside its process group that a shell, now ended, left running.
 
-    Where the system has started nothing since the shell, there is nothing to look for.
+    They are the processes younger than the shell that carry `mark`. If the system has started no process since the
+    shell, no search is needed.
     """
     last = _read_last_pid()
     if last is None or last == shell:
@@ -57,14 +61,17 @@ def find_left_running(shell: int, mark: str) -> tuple[int, ...]:
 
 
 def _has_mark_after_exec(pid: int, mark: str, ends: float) -> bool:
-    """Whether it carries the mark; one that is just turning into another program shows no environment, and is looked at again."""
+    """Return True if the process carries the mark.
+
+    A process in the middle of an exec shows no environment and is checked again until `ends` (monotonic clock).
+    """
     while (environ := _read_environ(pid)) == b"" and _is_user_process(pid) and time.monotonic() < ends:
         time.sleep(BECOMING_S / 50)
     return environ is not None and _contains_mark(environ, mark)
 
 
 def _is_user_process(pid: int) -> bool:
-    """Whether it is one, as the kernel's own threads are not."""
+    """Return True for a user process, False for a kernel thread."""
     try:
         os.readlink(f"/proc/{pid}/exe")
     except OSError:
@@ -78,17 +85,17 @@ def _has_left_group(pid: int, group: int) -> bool:
 
 
 def pid_exists(pid: int) -> bool:
-    """Whether there is a process of that number, whatever it is."""
+    """Return True if a process with this pid exists, regardless of its program."""
     return os.path.exists(f"/proc/{pid}")
 
 
 def filter_alive(pids: Iterable[int], mark: str) -> tuple[int, ...]:
-    """Those of the processes that still run, and are still what they were."""
+    """Return the processes that are still running and still the same process, by their mark."""
     return tuple(pid for pid in pids if _has_mark(pid, mark))
 
 
 def _read_last_pid() -> int | None:
-    """The number of the process that was started last, by any program; None where the system does not say."""
+    """Return the pid of the process started last by any program; None if the system does not report it."""
     try:
         with open("/proc/loadavg", "rb") as load:
             return int(load.read().split()[-1])
@@ -106,7 +113,7 @@ def send_signal(number: signal.Signals, pids: Iterable[int]) -> None:
 
 
 def is_hangup_ignored(pid: int) -> bool:
-    """Whether it was told to outlive its terminal (`nohup`)."""
+    """Return True if the process is set to outlive its terminal (`nohup`)."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
             line = next((line for line in status if line.startswith("SigIgn:")), "SigIgn: 0")
@@ -116,7 +123,10 @@ def is_hangup_ignored(pid: int) -> bool:
 
 
 def is_before_exec(pid: int, shell: str) -> bool:
-    """Whether it may be about to turn into another program: a fork of the shell, or `nohup` before it has done its work."""
+    """Return True if the process may be about to exec another program.
+
+    This applies to a fork of the shell, and to `nohup` before its exec.
+    """
     try:
         exe = f"/proc/{pid}/exe"
         return os.path.samefile(exe, shell) or os.path.basename(os.readlink(exe)) == "nohup"
@@ -125,7 +135,7 @@ def is_before_exec(pid: int, shell: str) -> bool:
 
 
 def has_window_library(pids: Iterable[int]) -> bool:
-    """Whether any of them has loaded what programs with windows are made with."""
+    """Return True if any of the processes has loaded a library used to display windows."""
     return any(
         b"/libX11.so" in maps or b"/libxcb.so" in maps or b"/libwayland-client.so" in maps
         for maps in map(_read_maps, pids)
@@ -150,7 +160,7 @@ def _contains_mark(environ: bytes, mark: str) -> bool:
 
 
 def _read_environ(pid: int) -> bytes | None:
-    """The environment that a process was given; None where it is gone, or not to be seen."""
+    """Return the environment a process was started with; None if it has ended or cannot be inspected."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
             return environ.read()

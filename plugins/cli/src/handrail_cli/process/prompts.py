@@ -1,7 +1,7 @@
-"""What waits for somebody: questions, passwords, pagers and editors, told by the end of what a program wrote.
+"""Detection of programs waiting for input (questions, passwords, pagers, editors) by the end of their output.
 
-Each pattern is data: what kind of prompt it is, and a regular expression for the last line. Only the end of the output is looked at, and only
-once the program is silent: a question in the middle of a log is no prompt.
+Each pattern is data: a kind of prompt and a regular expression for the last line. Only the end of the output is
+examined, and only once the program is silent: a question in the middle of a log is not a prompt.
 """
 
 from __future__ import annotations
@@ -90,24 +90,24 @@ PROMPT_PATTERNS: tuple[PromptPattern, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class DetectedPrompt:
-    """What a program has asked last: the line, on which stream, and what kind of prompt it is."""
+    """Last prompt of a program: its line, its stream and its kind."""
 
     kind: PromptKind
     text: str
     stream: str
 
     def wire(self) -> dict[str, str]:
-        """How a result tells it."""
+        """Return the prompt as represented in a result."""
         return {"kind": self.kind, "text": self.text, "stream": self.stream}
 
 
 def names_secret(text: str) -> bool:
-    """Whether a text names a password or the like."""
+    """Return True if a text names a password or a similar secret."""
     return SECRET_TEXT.search(text) is not None
 
 
 def find_prompt(output: bytes, *, stream: str) -> DetectedPrompt | None:
-    """The prompt that an output ends with; None when it ends with none."""
+    """Return the prompt at the end of an output, or None."""
     if not output:
         return None
     seen = render_terminal_text(output[-SCANNED_BYTES:].decode("utf-8", "replace"), Counter())
@@ -124,13 +124,19 @@ def find_prompt(output: bytes, *, stream: str) -> DetectedPrompt | None:
 
 
 def find_screen_prompt(output: bytes, *, stream: str) -> DetectedPrompt:
-    """What a program waits at that has drawn on the whole terminal and is silent: keys, whatever stands there."""
+    """Return the prompt of a silent program that has drawn on the full screen.
+
+    It waits for keys, no matter what the screen shows.
+    """
     line = output.decode("utf-8", "replace").rstrip().rpartition("\n")[2]
     return find_prompt(output, stream=stream) or DetectedPrompt("screen", line.strip()[-MAX_PROMPT_CHARS:], stream)
 
 
 def find_drawn_prompt(output: bytes, *, stream: str) -> DetectedPrompt | None:
-    """What a program waits at that draws as on a whole terminal, though it has none: keys, which it will not get."""
+    """Return the prompt of a program that draws as on a full terminal without having one, or None.
+
+    It waits for keys that it will not get.
+    """
     looked_at = output[-SCANNED_BYTES:]
     return (
         find_screen_prompt(
@@ -142,18 +148,21 @@ def find_drawn_prompt(output: bytes, *, stream: str) -> DetectedPrompt | None:
 
 
 def is_alternate_screen(*pieces: bytes) -> bool:
-    """Whether an output, of which these are pieces in order, has gone to the other screen and not come back."""
+    """Return True if an output, given in pieces in order, has switched to the alternate screen and not back."""
     last = [found[-1] for piece in pieces if (found := OTHER_SCREEN.findall(piece))]
     return bool(last) and last[-1] == b"h"
 
 
 def is_terminal_missed(output: bytes) -> bool:
-    """Whether a program says that it has no terminal."""
+    """Return True if a program reports that it has no terminal."""
     return NO_TERMINAL.search(output[-SCANNED_BYTES:]) is not None
 
 
 def find_gravest_prompt(outputs: Sequence[tuple[str, bytes]]) -> DetectedPrompt | None:
-    """The prompt at the end of any of the outputs, given by the names of their streams; the graver one, where both seem to ask."""
+    """Return the prompt at the end of any of the outputs, which are pairs of stream name and data.
+
+    If several outputs end with a prompt, return the most serious one.
+    """
     found = [prompt for name, output in outputs if (prompt := find_prompt(output, stream=name)) is not None]
     order = [pattern.kind for pattern in PROMPT_PATTERNS]
     return min(found, key=lambda prompt: order.index(prompt.kind), default=None)

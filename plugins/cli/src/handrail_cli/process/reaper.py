@@ -38,7 +38,10 @@ done
 
 
 class ProcessReaper:
-    """Knows the running commands of one session. Ends when it is closed, or when this process is gone, whatever the reason."""
+    """Process that tracks the running commands of one session.
+
+    It ends when it is closed or when this process is gone for any reason.
+    """
 
     def __init__(self) -> None:
         reading, self._line = os.pipe()
@@ -56,15 +59,15 @@ class ProcessReaper:
             os.close(reading)
 
     def foreground(self, group: int, mark: str) -> None:
-        """A command runs and is waited for."""
+        """Report a command that is running and waited for."""
         self._say(f"+ {group} {mark}\n")
 
     def left(self, group: int, mark: str) -> None:
-        """A command goes on running."""
+        """Report a command that was left running."""
         self._say(f"& {group} {mark}\n")
 
     def over(self, group: int, mark: str) -> None:
-        """Nothing of the command is left."""
+        """Report a command of which no process remains."""
         self._say(f"- {group} {mark}\n")
 
     def _say(self, line: str) -> None:
@@ -73,6 +76,6 @@ class ProcessReaper:
             os.write(self._line, line.encode())
 
     def close(self) -> None:
-        """Let it end: blocks for a few milliseconds, a little longer when something is still left to be ended."""
+        """Shut down the process; blocks for a few milliseconds, slightly longer if it has processes to end."""
         os.close(self._line)
         self._process.wait()

@@ -30,7 +30,7 @@ class TerminalOutput:
         self._drawn: list[str] = []
 
     def space(self) -> memoryview:
-        """Where the next bytes go."""
+        """Return the buffer space for the next bytes."""
         return memoryview(self._buffer)
 
     def took(self, size: int) -> None:
@@ -44,15 +44,15 @@ class TerminalOutput:
 
     @property
     def whole_screen(self) -> bool:
-        """Whether the program draws on a screen of its own: then that is what there is to see."""
+        """True if the program draws on the alternate screen, which is then the visible output."""
         return self._screen.alternate
 
     def take(self, *, last: bool = False) -> OutputText:
-        """What came since the last time: lines, and the rows of the screen that are new or other ones."""
+        """Return the output since the last call: lines, and screen rows that are new or changed."""
         return self._with_rows(self._lines.take(last=last))
 
     def finish(self) -> OutputText:
-        """Everything, as `take`, and no more lines are kept whole."""
+        """Return all output in the form of `take`, and stop keeping complete lines."""
         return self._with_rows(self._lines.finish())
 
     def _with_rows(self, lines: OutputText) -> OutputText:
@@ -69,13 +69,13 @@ class TerminalOutput:
         return replace(lines, text=lines.text + text)
 
     def beginning(self) -> bytes:
-        """The first of the lines that went by."""
+        """Return the beginning of the lines that scrolled off the screen."""
         return self._lines.beginning()
 
     def ending(self) -> bytes:
-        """The last of what is on the screen."""
+        """Return the end of the screen's content."""
         return "\n".join(self._screen.rows()).encode("utf-8", "replace")[-ENDING_BYTES:]
 
     def close(self) -> None:
-        """No more lines are kept whole."""
+        """Stop keeping complete lines."""
         self._lines.close()

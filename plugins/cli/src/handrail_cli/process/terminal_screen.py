@@ -29,13 +29,14 @@ DEVICE_ATTRIBUTES, DEVICE_STATUS_OK = "\x1b[?1;2c", "\x1b[0n"
 
 
 def _ignore_text(_: str) -> None:
-    """Nobody is told."""
+    """Ignore the text."""
 
 
 class TerminalScreen:
-    """`width` columns and `height` rows, fed with what a program writes.
+    """Terminal screen of `width` columns and `height` rows, fed with a program's output.
 
-    `gone` is told each line that leaves at the top, `reply` what the terminal has to say when it is asked where its cursor is or what it is.
+    `gone` receives each line that leaves at the top, `reply` the terminal's answers to queries about its cursor or its
+    type.
     """
 
     def __init__(
@@ -58,11 +59,11 @@ class TerminalScreen:
 
     @property
     def alternate(self) -> bool:
-        """Whether the program draws on a screen of its own, from which nothing scrolls away."""
+        """True if the program draws on the alternate screen, from which no lines scroll off."""
         return self._main is not None
 
     def rows(self) -> list[str]:
-        """The rows down to the last that is not empty, or to the cursor's."""
+        """Return the rows down to the last non-empty one or the cursor's, whichever is lower."""
         rows = ["".join(row).rstrip() for row in self._rows]
         # Where the cursor stands behind a blank, the blank was written: it tells an open prompt.
         here = "".join(self._rows[self._row][: self._column])
@@ -72,7 +73,7 @@ class TerminalScreen:
         return rows
 
     def feed(self, text: str) -> None:
-        """Take in what the program wrote; a sequence that is cut off is completed by the next call."""
+        """Process a program's output; an incomplete sequence at its end is completed by the next call."""
         text, self._rest = self._rest + text, ""
         at = 0
         while (piece := SCREEN_TOKEN.match(text, at)) is not None or at < len(text):

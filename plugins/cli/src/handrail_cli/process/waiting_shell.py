@@ -31,7 +31,7 @@ RECEIVING_SCRIPT = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class ShellStart:
-    """What a shell is started with. Two shells of equal values run a command alike."""
+    """Parameters that a shell is started with. Shells with equal parameters run a command identically."""
 
     bash: str
     """Absolute path of the shell."""
@@ -43,14 +43,14 @@ class ShellStart:
 
     @property
     def can_wait(self) -> bool:
-        """True if a command cannot tell such a shell from one that was started for it."""
+        """True if a command cannot distinguish such a shell from a newly started one."""
         functions = any(name.startswith("BASH_FUNC_") for name in self.environment)
         return not functions and OBEYED_AT_START.isdisjoint(self.environment)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingShell:
-    """A started bash without a command. It ends by itself when this process does."""
+    """Started bash that waits for its command. It ends when this process does."""
 
     start: ShellStart
     mark: str

@@ -1,6 +1,6 @@
-"""A command on Windows: by Git's bash or cmd.exe, in a job object, its pipes read by threads.
+"""Command on Windows, run by Git's bash or cmd.exe in a job object, with its pipes read by threads.
 
-What touches the system is given (`ContainedLauncher`), so that all else is the same, and is tested, elsewhere.
+System access is injected (`ContainedLauncher`), which makes everything else platform-independent and testable.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ContainedProgram(Protocol):
         ...
 
     def active(self) -> int:
-        """How many of them run."""
+        """Return the number of its processes that are running."""
         ...
 
     def end(self) -> None:
@@ -62,7 +62,7 @@ class ContainedProgram(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of them, which ends what still runs."""
+        """Release the processes, which ends those still running."""
         ...
 
 
@@ -175,7 +175,7 @@ class WindowsProcess(CommandProcess):
             self.state = None
 
     def _read(self, loop: asyncio.AbstractEventLoop, stream: OutputStream, fd: int) -> None:
-        """In a thread: hand over what comes, piece by piece, until the end."""
+        """Pass output to the event loop piece by piece until it ends; runs in a thread."""
         taken = threading.Event()
         while True:
             try:
@@ -211,7 +211,7 @@ class WindowsProcess(CommandProcess):
             self._tell(stream, data)
 
     def _feed(self, stdin: IO[bytes]) -> None:
-        """In a thread: write what there is to write."""
+        """Write pending input to the program; runs in a thread."""
         with contextlib.suppress(OSError):
             while (data := self._inbox.get()) is not None:
                 stdin.write(data)
@@ -222,7 +222,7 @@ class WindowsProcess(CommandProcess):
             stdin.close()
 
     def _await_end(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: wait for the end of the program itself."""
+        """Wait for the program itself to end; runs in a thread."""
         code = self.contained.process.wait()
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(self._ended, code)
@@ -232,7 +232,7 @@ class WindowsProcess(CommandProcess):
 
 
 class WindowsStarter:
-    """Starts commands on Windows: by Git's bash where it is installed, else by cmd.exe; a program with windows by itself."""
+    """Starter of commands on Windows: by Git's bash if it is installed, else by cmd.exe; windowed programs directly."""
 
     def __init__(
         self, contain: ContainedLauncher | None = None, is_file: Callable[[str], bool] = os.path.isfile
@@ -241,11 +241,11 @@ class WindowsStarter:
         self._is_file = is_file
 
     def shell(self, programs: HostPrograms) -> str | None:
-        """Where Git's bash is; empty without one: cmd.exe is always there."""
+        """Return the path of Git's bash, or an empty string without it: cmd.exe is always available."""
         return find_git_bash(programs.environment, self._is_file) or ""
 
     def start(self, launch: LaunchRequest, mark: str) -> WindowsProcess:
-        """Start a command in a job of its own; `Downstream` when that fails."""
+        """Start a command in a new job object. Raises `Downstream` if that fails."""
         if launch.terminal is not None:
             raise ToolUnavailable("execute_cli: there is no terminal (pty) on Windows", hint="leave `pty` out")
         limits = create_job_limits(launch.limits if launch.sandbox is None else None)
@@ -279,7 +279,7 @@ class WindowsStarter:
         )
 
     def close(self) -> None:
-        """Nothing is kept for commands to come."""
+        """Do nothing: no resources are kept for later commands."""
 
     def _start(self, launch: LaunchRequest, mark: str, state: tempfile.TemporaryDirectory[str] | None) -> ProcessStart:
         environment = {**launch.environment, MARK_VARIABLE: mark}
@@ -346,7 +346,10 @@ def _start_in_job(
 
 
 def create_job_limits(limits: HostLimits | None) -> Mapping[str, int | None]:
-    """What `[plugins.cli.limits]` comes to for a job. A limit that it does not have is refused: nothing runs without it."""
+    """Return the settings in `[plugins.cli.limits]` as limits of a job object.
+
+    Raises `ToolUnavailable` for a limit that job objects do not have, because nothing may run without it.
+    """
     if limits is None:
         return {}
     if limits.file_size is not None:

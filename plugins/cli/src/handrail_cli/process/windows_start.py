@@ -1,7 +1,8 @@
-"""How a command is started on Windows: by Git's bash where it is installed, else by cmd.exe; programs with windows by themselves.
+"""Construction of command starts on Windows: Git's bash if installed, else cmd.exe; windowed programs directly.
 
-Nothing here touches the system but through what it is given, so that recorded layouts of machines can stand for it. It says what
-CreateProcess is to be called with; who calls it puts the process into a job object (`sandboxes.windows_job`) before it runs.
+This module accesses the system only through its parameters, which allows recorded machine layouts to replace it. It
+determines the arguments of CreateProcess; the caller puts the process into a job object (`sandboxes.windows_job`)
+before it runs.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ PLAIN_COMMAND = re.compile(rf"(?:{PLAIN_WORD.pattern})(?: +(?:{PLAIN_WORD.patter
 
 @dataclass(frozen=True, slots=True)
 class ProcessStart:
-    """What CreateProcess is called with: `words`, and `rest` of the line as it stands. `waited`: False for a program with windows."""
+    """Arguments of CreateProcess: `words`, then `rest` of the line verbatim. `waited`: False for a windowed program."""
 
     words: tuple[str, ...]
     environment: Mapping[str, str]
@@ -62,7 +63,11 @@ class ProcessStart:
 
 
 def find_git_bash(environment: Mapping[str, str], is_file: IsFile) -> str | None:
-    """Git's bash.exe: at its usual places, beside the git.exe of the PATH, or on the PATH; never the one that starts a Linux."""
+    """Return the path of Git's bash.exe, or None.
+
+    Searched are its usual locations, the directory of the git.exe on the PATH, and the PATH; the bash.exe of WSL is
+    never returned.
+    """
     return next((place for place in _iter_bash_paths(environment, is_file) if is_file(place)), None)
 
 
@@ -85,16 +90,19 @@ def _is_wsl_folder(folder: str) -> bool:
 def create_bash_start(
     bash: str, command: str, cwd: str, environment: Mapping[str, str], *, state: str | None = None
 ) -> ProcessStart:
-    """The start of a command for Git's bash, whose words reach programs as they are. At `state` it writes what it leaves."""
+    """Return the start of a command by Git's bash, which passes words to programs unchanged.
+
+    With `state`, it writes the state it leaves to that file.
+    """
     script = PLAIN_SCRIPT if state is None else create_windows_script(state)
     return ProcessStart((bash, "-c", script, "bash", command, cwd), {**environment, **NO_CONVERSION})
 
 
 def create_cmd_start(command: str, environment: Mapping[str, str], *, leaving: str | None = None) -> ProcessStart:
-    """The start of a command for cmd.exe, which takes the rest of its line as it stands between the outer quotation marks.
+    """Return the start of a command by cmd.exe, which takes the text between the outer quotation marks verbatim.
 
-    `leaving` is a file of commands that runs after it. Raises ValueError for more than one line: cmd.exe would run the first and say
-    nothing of the others.
+    `leaving` is a batch file to run after the command. Raises ValueError for more than one line: cmd.exe would run the
+    first and silently ignore the others.
     """
     command = command.strip()
     if "\n" in command:
@@ -108,7 +116,10 @@ def create_cmd_start(command: str, environment: Mapping[str, str], *, leaving: s
 
 
 def create_cmd_line(argv: Sequence[str]) -> str:
-    """The command by which cmd.exe starts a program with these words. Raises ValueError for a word that it would change."""
+    """Return the command by which cmd.exe starts a program with these words.
+
+    Raises ValueError for a word that cmd.exe would change.
+    """
     for word in argv:
         if (sign := UNQUOTABLE_CHARACTER.search(word)) is not None:
             raise ValueError(f"cmd.exe would not give {word!r} to a program as it is: it has {sign[0]!r} in it")
@@ -122,7 +133,10 @@ def _quote_word(word: str) -> str:
 
 
 def create_cmd_state_script(state: str) -> str:
-    """Commands by which cmd.exe writes its variables and its folder to `state`, in UTF-16, and keeps the exit code of what ran before."""
+    """Return a batch script that writes the variables and working directory of cmd.exe to `state`, in UTF-16.
+
+    It preserves the exit code of the preceding command.
+    """
     lines = (
         "@echo off",
         "set __handrail_code=%errorlevel%",
@@ -136,9 +150,10 @@ def create_cmd_state_script(state: str) -> str:
 def create_windowed_start(
     command: str, environment: Mapping[str, str], *, is_file: IsFile, head: Callable[[str], bytes]
 ) -> ProcessStart | None:
-    """The start of a command that is a program with windows, by itself; None for any other, which a shell runs and waits for.
+    """Return the direct start of a command that is a windowed program; None for any other, which a shell must run.
 
-    `head` gives the first bytes of a file. What kind a program is stands in its header, so no list of names is needed.
+    `head` returns the first bytes of a file. The program's header specifies its kind, which makes a list of names
+    unnecessary.
     """
     words = split_plain_words(command)
     program = find_program_file(words[0], environment, is_file) if words else None
@@ -148,14 +163,20 @@ def create_windowed_start(
 
 
 def split_plain_words(command: str) -> tuple[str, ...]:
-    """The words of a command in which bash and cmd.exe see the same: no sign that means something to either; empty for any other."""
+    """Return the words of a command that bash and cmd.exe read identically.
+
+    Empty for a command with any character that is special to either.
+    """
     if PLAIN_COMMAND.fullmatch(command.strip()) is None:
         return ()
     return tuple(word.strip('"') for word in PLAIN_WORD.findall(command))
 
 
 def find_program_file(name: str, environment: Mapping[str, str], is_file: IsFile) -> str | None:
-    """The file that a name stands for: as it is, or in the folders of the PATH, with the endings that programs have."""
+    """Return the file that a program name refers to, or None.
+
+    The name is tried as given or in the directories of the PATH, with the file extensions of programs.
+    """
     given = {key.upper(): value for key, value in environment.items()}
     endings = ["", *given.get("PATHEXT", DEFAULT_EXTENSIONS).lower().split(";")]
     folders = [""] if ntpath.dirname(name) else given.get("PATH", "").split(";")
@@ -166,7 +187,7 @@ def find_program_file(name: str, environment: Mapping[str, str], is_file: IsFile
 
 
 def has_window_subsystem(header: bytes) -> bool:
-    """Whether the header of a program says that it has windows, and no console."""
+    """Return True if the header of a program specifies windows and no console."""
     if header[:2] != b"MZ" or len(header) < OFFSET_AT + 4:
         return False
     at = int.from_bytes(header[OFFSET_AT : OFFSET_AT + 4], "little")

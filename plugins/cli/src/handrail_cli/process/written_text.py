@@ -28,17 +28,17 @@ LENGTH_REASON = Reason("written_length", "more was written to the process than i
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
-    """All text that a process was given since its start, of which at most the end is kept.
+    """Text that a process was given since its start; of long text only the end is kept.
 
-    `unknown` says why what the process reads cannot be told from `text`. Nothing makes it known again: what stands after a line that is not
-    known may be within its quotes.
+    `unknown` says why `text` does not determine the input that the process reads. It is never reset: text after an
+    unknown line may be inside that line's quotes.
     """
 
     text: str = ""
     unknown: Reason | None = None
 
     def with_text(self, text: str) -> WrittenText:
-        """The same with more text behind it."""
+        """Return the value with more text appended."""
         text = self.text + text
         unknown = self.unknown
         if unknown is None and NOT_PLAIN.search(text):
@@ -51,7 +51,7 @@ class WrittenText:
         return WrittenText(text, unknown)
 
     def with_key(self, key: KeyInput) -> WrittenText:
-        """The same after a key."""
+        """Return the value after a key press."""
         if key.text in ENTER_KEYS:
             return self.with_text("\n")
         if key.text == b" ":
@@ -64,11 +64,11 @@ class WrittenText:
         return self.with_unknown_keys()
 
     def with_unknown_keys(self) -> WrittenText:
-        """The same after keys that may have changed anything in the line."""
+        """Return the value after keys that may have changed the line arbitrarily."""
         return replace(self, unknown=self.unknown or KEYS_REASON)
 
     def is_complete(self) -> bool:
-        """True if a shell that has read it waits for a new command."""
+        """Return True if a shell that has read the text waits for a new command."""
         from handrail_cli.shell.bash.line_parser import parse_line
 
         if not self.text:

@@ -1,4 +1,4 @@
-"""What programs do, as data: the kind of each command line, what it names, what it needs and what it runs in its turn."""
+"""Behavior of programs, as data: the kind of each command line, its operands, its needs and the commands it runs."""
 
 from __future__ import annotations
 

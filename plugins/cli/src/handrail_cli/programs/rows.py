@@ -1,4 +1,4 @@
-"""The language of the rows, and the families of programs that are written in it (`families/*.rows`).
+"""Language of the rows, and the families of programs written in it (`families/*.rows`).
 
     NAME[|NAME] [SUBCOMMAND[|SUBCOMMAND]…] = KIND [CODE] [NEED…] [FLAG…]: OPERANDS ; what it does
         OPTION…
@@ -10,19 +10,22 @@
         reaches FAMILY                              whose hosts it connects to, by HTTP and through a proxy (see `values`)
         like NAME [SUBCOMMAND]                      it has the options of that row, too
 
-KIND is `reads`, `effect` or `dangerous` (then CODE is the reason's). Options are listed and everything else is asked about; an abbreviation of
-listed options is asked about too, and is as bad as the worst of them. In a list
-`-abc` are letters without a value, `-n:` has a value, `-o:write` one with a role, `-i[]` may have one and only in the same word;
-`--name`, `--name=`, `--name=write`, `--name[=]` likewise,
-`--arg=2text` has two words of which the second has the role; `of=write` is an operand of the form key=value; `-W*` is any word that begins so.
+KIND is `reads`, `effect` or `dangerous` (then CODE is the reason's). Options are listed and everything else requires
+approval; an abbreviation of listed options requires approval too, and is as bad as the worst of them. In a list, `-abc`
+are letters without a value, `-n:` has a value, `-o:write` has a value with a role, and `-i[]` may have one, only in the
+same word; `--name`, `--name=`, `--name=write`, `--name[=]` likewise. `--arg=2text` has two words, the second with the
+role; `of=write` is an operand of the form key=value; `-W*` is any word that begins with `-W`.
 
-NEEDS (see `values`): `code` and `repository` imply `loads_project`, which a program's row hands on to the rows of its subcommands. A call that
-needs `loads_project` or `reads_list` neither `inspects` nor `filters`, whatever its row says.
-FLAGS: `first` options end at the first operand · `single` options are words with one dash (`-name`) · `globals` its options may follow its
-subcommands, too · `plain` has no options, all words are operands · `tame` no option whatever makes it do more · `by/NAME` a grammar in
-code takes the words · `then/NAME` a check in code follows.
-OPERANDS: roles (see `values`), `text` (nothing to look at), `name`; `?` may be missing, `...` any number; `command...` (words of another command),
-`shell...` (joined to one for bash), `code/LANGUAGE`; `commands` (one of its subcommands), `none`.
+NEEDS (see `values`): `code` and `repository` imply `loads_project`, which a program's row passes on to the rows of its
+subcommands. A call that needs `loads_project` or `reads_list` neither `inspects` nor `filters`, regardless of its row.
+
+FLAGS: `first` options end at the first operand · `single` options are words with one dash (`-name`) · `globals` its
+options may also follow its subcommands · `plain` has no options, all words are operands · `tame` no option makes it do
+more · `by/NAME` a grammar in code matches the words · `then/NAME` a check in code follows.
+
+OPERANDS: roles (see `values`), `text` (nothing to examine), `name`; `?` is optional, `...` is any number; `command...`
+(words of another command), `shell...` (joined into one command for bash), `code/LANGUAGE`; `commands` (one of its
+subcommands), `none`.
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ class RowOption:
 
 @dataclass(frozen=True, slots=True)
 class RowOperand:
-    """What stands at a place among the operands."""
+    """Operand at one position of a row."""
 
     role: str
     count: str = ""
@@ -83,7 +86,7 @@ REMAINDER_ROLES = frozenset(("command", "shell", "remote", "contained"))
 
 @dataclass(frozen=True)
 class ProgramRow:
-    """What one program or subcommand does."""
+    """Behavior of one program or subcommand."""
 
     names: tuple[frozenset[str], ...]
     kind: UseKind
@@ -103,12 +106,12 @@ class ProgramRow:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether all words are operands."""
+        """True if all words are operands."""
         return "plain" in self.flags
 
     @cached_property
     def commands(self) -> bool:
-        """Whether the first operand is one of its subcommands."""
+        """True if the first operand is one of its subcommands."""
         return self.operands[:1] == (SUBCOMMAND_OPERAND,)
 
     @cached_property
@@ -123,7 +126,7 @@ class ProgramRow:
 
     @cached_property
     def stops(self) -> float:
-        """After how many operands there are no options any more."""
+        """Number of operands after which words are not recognized as options."""
         if "first" in self.flags:
             return 1
         return next((max(at, 1) for at, one in enumerate(self.operands) if one.role in REMAINDER_ROLES), float("inf"))
@@ -140,7 +143,7 @@ class RowBlock:
 
 @lru_cache(maxsize=1)
 def load_row_index() -> Mapping[str, tuple[str, ...]]:
-    """The rows of every program, as text, found by a light scan: the first is the program's own."""
+    """Return the rows of every program as text, found by a quick scan; the program's own row is the first."""
     found: dict[str, list[str]] = {}
     for family in sorted(Path(__file__).with_name("families").glob("*.rows")):
         for text in split_row_blocks(family.read_text(encoding="utf-8")):
@@ -150,19 +153,19 @@ def load_row_index() -> Mapping[str, tuple[str, ...]]:
 
 
 def split_row_blocks(text: str) -> Iterator[str]:
-    """The rows of a family, each with its indented lines."""
+    """Yield the rows of a family, each with its indented lines."""
     yield from re.split(r"\n(?=[^\s#])", f"\n{text}")[1:]
 
 
 @lru_cache(maxsize=512)
 def find_program_blocks(name: str) -> tuple[RowBlock, ...]:
-    """The rows of a program, names only."""
+    """Return the rows of a program with only the names parsed."""
     return tuple(map(_parse_block, load_row_index().get(name, ())))
 
 
 @lru_cache(maxsize=512)
 def find_subcommand_blocks(name: str) -> Mapping[tuple[str, ...], RowBlock]:
-    """The rows of a program's subcommands, by all the names that lead to each."""
+    """Return the rows of a program's subcommands by every combination of names that selects each."""
     found: dict[tuple[str, ...], RowBlock] = {}
     for block in find_program_blocks(name):
         if len(block.names) > 1:
@@ -173,7 +176,7 @@ def find_subcommand_blocks(name: str) -> Mapping[tuple[str, ...], RowBlock]:
 
 @lru_cache(maxsize=2048)
 def parse_row(block: RowBlock) -> ProgramRow:
-    """The row that a block says."""
+    """Parse the row in a block."""
     match = ROW_HEADER.fullmatch(block.header)
     if match is None:
         raise RowError(f"{block.header!r} is not `names = kind: operands ; what it does`")
@@ -205,12 +208,12 @@ def parse_row(block: RowBlock) -> ProgramRow:
 
 
 def parse_operands(text: str) -> tuple[RowOperand, ...]:
-    """The operands that a text says."""
+    """Parse the operands in a text."""
     return tuple(_parse_operand(word) for word in text.split())
 
 
 def add_implied_needs(needs: frozenset[UseNeed]) -> frozenset[UseNeed]:
-    """Add what other needs bring along."""
+    """Return the needs together with those they imply."""
     return needs | LOADING_NEEDS if needs & {"code", "repository"} else needs
 
 
@@ -257,7 +260,7 @@ ConditionalOperands = tuple[frozenset[str], tuple[RowOperand, ...]]
 
 
 def _iter_row_lines(block: RowBlock) -> Iterator[tuple[list[RowOption], ConditionalOperands | None]]:
-    """The lines of a row, one after another."""
+    """Yield the parsed lines of a row in order."""
     single = "single" in block.header.split(":")[0].split()
     for line in block.body:
         listed, _, why = line.partition(" ; ")
@@ -311,7 +314,7 @@ def _apply_effect(option: RowOption, makes: str, words: list[str], why: str) -> 
 
 @lru_cache(maxsize=8192)
 def _parse_options(token: str, single: bool) -> list[RowOption]:
-    """The options that a token lists: letters are one each, save the last, which has the value."""
+    """Return the options listed by a token: one per letter, of which the last has the value."""
     match = OPTION_TOKEN.fullmatch(token)
     if match is None:
         raise RowError(f"{token!r} is no option")

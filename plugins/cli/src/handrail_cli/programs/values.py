@@ -67,7 +67,10 @@ RegistryFamily = Literal[
 
 
 class NamedOperand(NamedTuple):
-    """Something that a command line names. `value` is the text where that is not the whole word (`--file=name`, a path in a script)."""
+    """Something that a command line names.
+
+    `value` is the text if it is only part of the word (`--file=name`, a path in a script).
+    """
 
     role: OperandRole
     word_index: int
@@ -75,10 +78,10 @@ class NamedOperand(NamedTuple):
 
 
 class InnerRun(NamedTuple):
-    """What a program runs in its turn: words `start:end` of the command line, or `code` in a language.
+    """Command or code that a program runs: words `start:end` of the command line, or `code` in a language.
 
-    `where` it runs: on this machine, in a container, or on another machine. `gets` says what is put to it that the command line does not
-    show: names of files that are found (in place of `{}`), or what stands on its standard input (as more words, or in place of `mark`).
+    `where`: on this machine, in a container, or on another machine. `gets` is the input that the command line does not
+    show: the names of found files (in place of `{}`), or standard input (as more words, or in place of `mark`).
     """
 
     start: int = 0
@@ -91,11 +94,12 @@ class InnerRun(NamedTuple):
 
 
 class ProgramUse(NamedTuple):
-    """What one command line of a program does by its own grammar: the worst of program, subcommand and options.
+    """Effect of one command line by the program's grammar: the worst of program, subcommand and options.
 
-    `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
-    `unread`: that word decides what code or command it runs. `inline`: it is code in the line that shows nothing that speaks against it.
-    `reaches` says whose hosts it connects to, where a sandbox can let it; None where it needs more of the network than hosts, or none of it.
+    `reason` is why it is dangerous. `unknown` is the index of an unlisted word: nothing may be concluded from the rest.
+    `unread`: that word determines the code or command that is run. `inline`: it is code in the line with nothing
+    evident against it. `reaches` says whose hosts it connects to, where a sandbox can allow that; None if it needs more
+    of the network than hosts, or no network.
     """
 
     kind: UseKind
@@ -117,5 +121,5 @@ def add_network_need(use: ProgramUse) -> ProgramUse:
 
 
 def get_stricter_kind(one: UseKind, other: UseKind) -> UseKind:
-    """The stricter of two kinds."""
+    """Return the stricter of two kinds."""
     return one if KINDS.index(one) >= KINDS.index(other) else other

@@ -1,6 +1,7 @@
-"""bubblewrap: namespaces of its own, a minimal read-only root, no powers, and a filter of system calls (Linux).
+"""bubblewrap (Linux): private namespaces, a minimal read-only root, no capabilities, and a filter of system calls.
 
-What it shows is listed here and nothing else is there: the system's programs and libraries, a few files of /etc, the bounds of the call.
+Only what is listed here is visible inside: the system's programs and libraries, a few files of /etc, and the bounds of
+the call.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ CHECK_S = 10.0
 
 
 class BubblewrapSandbox(Sandbox):
-    """Confines with bwrap. No network unless the bounds give it, whole or to some hosts."""
+    """Sandbox that uses bwrap. It has no network unless the bounds allow it, entirely or for some hosts."""
 
     name = "bubblewrap"
     confines = ALL_ASPECTS
@@ -74,7 +75,7 @@ class BubblewrapSandbox(Sandbox):
 
     @classmethod
     def missing(cls) -> str | None:
-        """A system without it, or settings that keep it from working."""
+        """Return why bwrap cannot be used here (not available, or disabled by system settings), or None."""
         if sys.platform != "linux":
             return f"it works on Linux, and this is {sys.platform}"
         if (programs := find_own_programs()).find(BWRAP_PROGRAM) is None:
@@ -88,7 +89,7 @@ class BubblewrapSandbox(Sandbox):
         await anyio.to_thread.run_sync(self._try)
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
-        """The words for bwrap. Its options and its filter are given by descriptors."""
+        """Return the command line of bwrap; its options and its filter are passed by descriptors."""
         check_folder(cwd, bounds)
         words, fds, run = self._plumbed(self.options(bounds, cwd), bounds)
         given = {**environment, **create_own_variables(bounds)}
@@ -170,13 +171,13 @@ class BubblewrapSandbox(Sandbox):
         return words, fds, _BubblewrapRun(status, gate, group, self._groups)
 
     def filtering(self, bounds: Bounds) -> bytes:
-        """The program by which the kernel judges each system call."""
+        """Return the program with which the kernel checks each system call."""
         program = seccomp.build_filter_program(network=bounds.network, local_sockets=bounds.local_sockets)
         assert program is not None
         return program
 
     def options(self, bounds: Bounds, cwd: Path) -> Iterator[str]:
-        """Bwrap's options for these bounds, in the order in which it carries them out."""
+        """Yield bwrap's options for these bounds, in the order in which it applies them."""
         yield from ("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
         yield from ("--share-net",) if bounds.network else ()
         yield from ("--disable-userns",) if self._disables else ()
@@ -199,7 +200,7 @@ class BubblewrapSandbox(Sandbox):
         yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd))
 
     async def close(self) -> None:
-        """Remove the files that stand for others, and the control groups."""
+        """Remove the substitute files and the control groups."""
         await anyio.to_thread.run_sync(self._groups.close)
         if "_scratch" in self.__dict__:
             await anyio.to_thread.run_sync(self._scratch.close)
@@ -218,7 +219,7 @@ class BubblewrapSandbox(Sandbox):
 
     @cached_property
     def _disables(self) -> bool:
-        """Whether this bwrap can take away the making of further namespaces of users (0.8 and later)."""
+        """True if this bwrap can prohibit further user namespaces (version 0.8 or later, not setuid)."""
         told = subprocess.run(
             [self._program, "--version"], cwd=START_FOLDER, capture_output=True, text=True, timeout=CHECK_S, check=False
         )
@@ -271,7 +272,7 @@ class BubblewrapSandbox(Sandbox):
 
     @cached_property
     def _root(self) -> Sequence[str]:
-        """What is the same for every command: the system, read-only."""
+        """Options that are the same for every command: the system, read-only."""
         words = ["--ro-bind", "/usr", "/usr"]
         for top in TOP_LEVEL_LINKS:
             if os.path.islink(top):
@@ -361,7 +362,7 @@ NEVER_RAN = "bwrap could not set the sandbox up"
 
 
 def suggest_remedy(said: str) -> str:
-    """How to get a sandbox on a system that refuses one with these words."""
+    """Return how to enable a sandbox on a system that refuses one with this message."""
     container = any(os.path.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv"))
     if container:
         return (
@@ -402,7 +403,7 @@ def _iter_network_files(bounds: Bounds) -> Iterator[str]:
 
 
 def _is_large_folder(source: Path) -> bool:
-    """Whether it is a folder with more in it than is copied."""
+    """Return True for a directory with more entries than are copied."""
     try:
         with os.scandir(source) as entries:
             return sum(1 for _ in entries) > MAX_COPIED

@@ -57,18 +57,21 @@ class DockerSandbox(Sandbox):
 
     @classmethod
     def missing(cls) -> str | None:
-        """A system without a client, or on which paths of the host mean nothing to the engine."""
+        """Return why the sandbox cannot be used here, or None.
+
+        It requires a client, and a system whose paths the engine can mount.
+        """
         if sys.platform == "win32":
             return "paths of Windows are not mounted by it; use WSL"
         programs = find_own_programs()
         return None if programs.find(cls.client) else f"{programs.why_missing(cls.client)}; {INSTALL_HINT}"
 
     async def check(self) -> None:
-        """Whether an engine answers and has the image."""
+        """Check that an engine responds and has the image."""
         await anyio.to_thread.run_sync(self._ask)
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
-        """The words for the client. Killing it kills nothing: `ended` removes the container."""
+        """Return the command line of the client. Killing it does not stop the container: `ended` removes that."""
         if bounds.network or bounds.hosts:
             raise NoSandbox("this sandbox never gives the network", hint="set sandbox.network = false, or use another")
         if not any(cwd.is_relative_to(path) for path in (*bounds.writable, *bounds.readable)):
@@ -81,7 +84,7 @@ class DockerSandbox(Sandbox):
         )
 
     def options(self, bounds: Bounds, cwd: Path, name: str, environment: Mapping[str, str]) -> Iterator[str]:
-        """The client's words before the image."""
+        """Yield the client's arguments before the image."""
         settings, limits = self._settings, bounds.limits
         memory = min(settings.memory * 2**20, limits.memory or settings.memory * 2**20)
         processes = min(settings.processes, limits.processes or settings.processes)
@@ -114,7 +117,7 @@ class DockerSandbox(Sandbox):
         yield from ("--workdir", str(cwd), "--entrypoint", "")
 
     async def close(self) -> None:
-        """Remove the file that stands for others."""
+        """Remove the substitute file."""
         if "_scratch" in self.__dict__:
             await anyio.to_thread.run_sync(self._scratch.close)
 
@@ -124,7 +127,7 @@ class DockerSandbox(Sandbox):
 
     @cached_property
     def _hidden(self) -> Path:
-        """What may not be opened fails; what looked empty would be taken for changed."""
+        """Inaccessible file that hides others: opening it fails, whereas an empty file would look like a change."""
         file = self._scratch.temporary / "hidden"
         file.touch(mode=0o000)
         return file
@@ -183,7 +186,7 @@ class DockerSandbox(Sandbox):
 
 
 def _create_mount(source: Path, target: Path, *options: str) -> tuple[str, str]:
-    """One mount; a comma in a path would be read as the beginning of an option."""
+    """Return the arguments of one mount; a comma in a path, which would begin an option, raises `NoSandbox`."""
     if "," in f"{source}{target}":
         raise NoSandbox(f"the path {str(target)!r} holds a comma and cannot be mounted")
     return ("--mount", ",".join(("type=bind", f"source={source}", f"target={target}", *options)))

@@ -1,4 +1,4 @@
-"""Attributes by which git in a sandbox shows no contents of files that keep secrets, wherever they stand in its history."""
+"""Git attributes that hide the contents of secret files from git in a sandbox, anywhere in the history."""
 
 from __future__ import annotations
 

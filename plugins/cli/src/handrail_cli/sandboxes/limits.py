@@ -25,7 +25,7 @@ KILOBYTE, BLOCK = 1024, 512
 
 
 def wrap_with_limits(argv: Sequence[str], limits: Limits) -> tuple[str, ...]:
-    """The command with limits of its own: what is started through /bin/sh has them before its first step."""
+    """Wrap a command in limits: /bin/sh sets them before it runs the command."""
     wanted = [
         ("-c", 0),
         # Not the address space, of which some runtimes reserve far more than they use: what is really written to.
@@ -78,7 +78,7 @@ class ControlGroupPool:
         self._lock = threading.Lock()
 
     def take(self, limits: Limits) -> ControlGroup | None:
-        """A group with these limits; None where this process may not make one."""
+        """Return a group with these limits; None if this process may not create one."""
         with self._lock:
             for at, (kept, free) in enumerate(self._free):
                 if kept == limits:
@@ -97,7 +97,7 @@ class ControlGroupPool:
         return made
 
     def give_back(self, group: ControlGroup) -> None:
-        """The command is over; what it has left behind is ended."""
+        """Take back the group of a finished command; processes the command left behind are ended."""
         limits = self._used.pop(group)
         with self._lock:
             if group.empty() and len(self._free) < MAX_FREE:
@@ -114,7 +114,7 @@ class ControlGroupPool:
 
 
 def create_control_group(limits: Limits, *, root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> ControlGroup | None:
-    """A new control group with these limits; None where this process may not make one."""
+    """Create a control group with these limits; None if this process may not."""
     name = f"{GROUP_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     made: list[Path] = []
     for parent, values in _iter_parent_groups(limits, root, own):
@@ -131,7 +131,10 @@ def create_control_group(limits: Limits, *, root: Path = CGROUP_ROOT, own: Path 
 
 
 def _iter_parent_groups(limits: Limits, root: Path, own: Path) -> Iterator[tuple[Path, Sequence[tuple[str, int]]]]:
-    """The groups that new ones can be made in, with the files to be set: the unified hierarchy, or those of the older kind."""
+    """Yield the groups that new ones can be created in, with the files to set.
+
+    These are in the unified hierarchy or in those of the older kind.
+    """
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
@@ -151,7 +154,7 @@ def _iter_parent_groups(limits: Limits, root: Path, own: Path) -> Iterator[tuple
 
 
 def _find_delegated_group(own: Path, root: Path) -> Path | None:
-    """The nearest group from our own up in which new ones can be made and limited."""
+    """Return the nearest group, upward from our own, in which groups can be created and limited; else None."""
     for path in (own, *own.parents):
         with contextlib.suppress(OSError):
             if {"pids", "memory"} <= set((path / "cgroup.subtree_control").read_text().split()) and os.access(

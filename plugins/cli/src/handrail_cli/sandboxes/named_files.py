@@ -1,7 +1,7 @@
-"""Where no sandbox is usable: the files that a command names, opened by us and shown to it in a directory of links to the open files.
+"""Access to the files a command names if no sandbox is usable: a directory of links to files opened in advance.
 
-The program sees the names that it was given, and nothing else of the workspace. Whatever takes the place of a file meanwhile, it reads the one
-that was judged.
+The program sees the names it was given, and nothing else of the workspace. If a file is replaced in the meantime, the
+program still reads the file that was judged.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class NamedFileView:
 
 
 def is_path_below(text: str) -> bool:
-    """True for a relative path that stays below the directory it starts in, as written."""
+    """Return True for a relative path that, as written, stays below its starting directory."""
     path = PurePosixPath(text)
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and not text.startswith("~")
 
 
 def _find_named_files(parts: Sequence[SubCommand], context: ToolContext) -> Iterator[tuple[str, Path]]:
-    """The words of each part that lead to a file that it was judged to read."""
+    """Yield the words of each subcommand that refer to a file it was judged to read, with the file's path."""
     home = context.session.court.judging.home
     for part in parts:
         reads = {touch.what for touch in part.touches if touch.kind == "read"}

@@ -20,7 +20,7 @@ SYSTEM_FOLDER = Path("/usr")
 
 
 def find_inner_python(readable: Iterable[Path]) -> Path | None:
-    """Return a Python that a sandbox with these readable folders shows; None where there is none."""
+    """Return a Python that is visible in a sandbox with these readable directories, or None."""
     own = Path(os.path.realpath(sys.executable))
     if any(own.is_relative_to(folder) for folder in (SYSTEM_FOLDER, *readable)):
         return own

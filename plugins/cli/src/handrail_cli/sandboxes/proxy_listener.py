@@ -1,7 +1,8 @@
-"""The first program of a sandboxed command that may reach hosts: it opens a listener inside, hands it out, and becomes the command.
+"""First program of a sandboxed command that may reach hosts: opens a listener, passes it out and becomes the command.
 
-The listener belongs to the sandbox's own network namespace, in which it is made; connections to it are taken by this process, outside. So
-nothing in the sandbox has a way out of its own, and none has to be made from outside: no power is needed and no other program.
+The listener is created in the sandbox's own network namespace; this process, outside, accepts connections to it.
+Nothing in the sandbox thus has its own way out, and none has to be created from outside, which requires neither
+privileges nor another program.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 def find_interpreter() -> str:
-    """Return the real path of the Python that runs this process. Raises `NoSandbox` where there is none."""
+    """Return the real path of the Python that runs this process. Raises `NoSandbox` if it is unknown."""
     if not sys.executable:
         raise NoSandbox("the network cannot be limited to hosts here: the Python of this process is not known")
     return os.path.realpath(sys.executable)

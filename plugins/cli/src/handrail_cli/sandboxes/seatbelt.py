@@ -61,7 +61,7 @@ class SeatbeltSandbox(Sandbox):
             )
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
-        """The words for sandbox-exec."""
+        """Return the command line of sandbox-exec."""
         if not any(cwd.is_relative_to(path) for path in (*bounds.writable, *bounds.readable, bounds.temporary)):
             raise NoSandbox(f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run")
         if bounds.hosts and not bounds.network:
@@ -71,7 +71,7 @@ class SeatbeltSandbox(Sandbox):
 
 
 def create_profile(bounds: Bounds) -> str:
-    """The profile in Seatbelt's language: later lines win over earlier ones."""
+    """Return the profile in Seatbelt's language, in which later lines override earlier ones."""
     return "".join(f"{line}\n" for line in _iter_profile_lines(bounds))
 
 
@@ -108,7 +108,7 @@ def _format_paths(kind: str, paths: Iterator[Path] | Sequence[Path]) -> str:
 
 
 def _quote_path(text: str) -> str:
-    """A string of the profile's language."""
+    """Quote a string in the profile's language; control characters raise `NoSandbox`."""
     if any(ord(letter) < 32 for letter in text):
         raise NoSandbox(f"the path {text!r} cannot be written into a profile")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

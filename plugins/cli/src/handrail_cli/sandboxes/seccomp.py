@@ -119,10 +119,10 @@ class _FilterProgram:
 
 @cache
 def build_filter_program(*, network: bool, local_sockets: bool = True, machine: str | None = None) -> bytes | None:
-    """The filter for this machine (or the named one); None where its calls are not known.
+    """Return the filter for this machine (or the named one); None if its system calls are unknown.
 
-    With the `network` of the host, sockets of files are refused, too: abstract ones (a desktop's bus, an X server) are reached through it.
-    They are also refused without `local_sockets`.
+    With the `network` of the host, Unix sockets are refused, too: abstract ones (a desktop's bus, an X server) are
+    reachable through it. They are also refused without `local_sockets`.
     """
     found = MACHINES.get(machine or platform.machine())
     if found is None:
@@ -163,7 +163,7 @@ def _refuse_call(made: _FilterProgram, machine: MachineArchitecture, call: str, 
 
 
 def _add_for_call(made: _FilterProgram, number: int, body: Sequence[tuple[int, int, int, int]]) -> None:
-    """Steps that are taken for one call only; the call's number is loaded again behind them."""
+    """Add steps for one system call only; its number is loaded again after them."""
     made.add(JUMP_EQUAL, number, otherwise=len(body) + 1)
     made.steps.extend(body)
     made.add(LOAD, NUMBER)
@@ -238,7 +238,7 @@ def _refuse_leases(made: _FilterProgram, number: int) -> None:
 
 
 def _limit_socket_families(made: _FilterProgram, number: int, *, families: Sequence[int], netlink: bool = True) -> None:
-    """Only these families, and of netlink only what tells of interfaces and routes (protocol 0)."""
+    """Allow only these socket families, and for netlink only interfaces and routes (protocol 0)."""
     _add_for_call(made, number, list(_iter_family_checks(families, netlink)))
 
 

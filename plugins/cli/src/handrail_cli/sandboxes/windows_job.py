@@ -1,7 +1,8 @@
-"""Windows: a job object, so that what a command starts ends with it and uses no more than it may.
+"""Job object of Windows, which ends everything a command starts with the command and limits its resources.
 
-It confines processes and nothing else: files are read and written, and the network is used, as the person may. So it is never offered for
-what would otherwise be asked about. As a program (`python -m handrail_cli.sandboxes.windows_job LIMITS -- COMMAND`) it starts the command in a job.
+It confines only processes: files and the network are available as they are to the user. It is therefore never offered
+for commands that otherwise require approval. Run as a program
+(`python -m handrail_cli.sandboxes.windows_job LIMITS -- COMMAND`), this module starts the command in a job.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class WindowsJobSandbox(Sandbox):
         return None if sys.platform == "win32" else f"it works on Windows, and this is {sys.platform}"
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
-        """The words that start this module, which starts the command in a job."""
+        """Return the command line of this module, which starts the command in a job."""
         if bounds.masked or bounds.kept:
             raise NoSandbox("a job object hides no file and keeps none as it is")
         words = (
@@ -52,12 +53,12 @@ class WindowsJobSandbox(Sandbox):
 
 
 def encode_limits(limits: Limits) -> str:
-    """Limits as one word."""
+    """Encode limits as one word."""
     return json.dumps({"memory": limits.memory, "processes": limits.processes, "cpu_seconds": limits.cpu_seconds})
 
 
 def compute_limit_flags(limits: Mapping[str, int | None]) -> int:
-    """The flags of a job with these limits."""
+    """Return the flags of a job with these limits."""
     given = {"memory": JOB_MEMORY, "processes": ACTIVE_PROCESSES, "cpu_seconds": PROCESS_TIME}
     return KILL_ON_CLOSE | DIE_ON_EXCEPTION | sum(flag for name, flag in given.items() if limits.get(name) is not None)
 
@@ -104,7 +105,7 @@ class JobObject:
         _load_library("ntdll").NtResumeProcess(handle)
 
     def active(self) -> int:
-        """How many of its processes run."""
+        """Return the number of its processes that are running."""
         from ctypes import byref, sizeof
 
         counts = _create_accounting_info()
@@ -120,7 +121,7 @@ class JobObject:
             self._kernel.TerminateJobObject(self._handle, ENDED_EXIT_CODE)
 
     def close(self) -> None:
-        """Let go of it, which ends what is still in it."""
+        """Close the job object, which ends the processes still in it."""
         if self._handle:
             self._kernel.CloseHandle(self._handle)
             self._handle.value = None
@@ -166,7 +167,7 @@ def _create_accounting_info() -> Any:
 
 
 def _load_library(name: str) -> Any:
-    """A library of Windows; elsewhere there is none."""
+    """Load a Windows library; unavailable on other systems."""
     import ctypes
 
     load: Any = vars(ctypes)["WinDLL"]

@@ -1,1 +1,1 @@
-"""Effects of a command line, whatever the shell."""
+"""Effects of a command line in any shell."""

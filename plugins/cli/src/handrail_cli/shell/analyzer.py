@@ -1,4 +1,4 @@
-"""What the commands of one line come to: for each its touches and doubts, through everything that it runs in its turn."""
+"""Analysis of the commands of one line: the accesses and findings of each, including everything that it runs."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class LineAnalyzer:
             self.listed()
 
     def sprung(self) -> None:
-        """What traps run, in the folders that the shell was in after they were set, or before."""
+        """Analyze the code of traps in the directories the shell was in before or after they were set."""
         for code, span, known in self.traps:
             self.places.cwds = [folder for folder in self.places.been if folder not in known]
             if self.places.cwds:
@@ -243,7 +243,7 @@ class LineAnalyzer:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The directories that the command at hand may run in."""
+        """Directories that the current command may run in."""
         return tuple(map(str, self.places.cwds))
 
     @property
@@ -294,7 +294,7 @@ class LineAnalyzer:
     # One command
 
     def command(self, command: SimpleCommand, feed: StdinSource = NO_INPUT) -> None:
-        """A simple command: what it sets, where it is redirected, and its words."""
+        """Analyze a simple command: its assignments, its redirections and its words."""
         for redirect in command.redirects:
             self.redirect(redirect, command)
         leads = self.leads
@@ -312,7 +312,7 @@ class LineAnalyzer:
         self.remember(command, feed)
 
     def remember(self, command: SimpleCommand, feed: StdinSource) -> None:
-        """What a redirection puts into files, for when one of them is run."""
+        """Record the text that redirections write into files, in case one of the files is run."""
         into = [r.target.text for r in command.redirects if r.target is not None and ">" in r.operator]
         if not into or (text := compute_constant_output((*feed.producers, command))) is None:
             return
@@ -320,7 +320,7 @@ class LineAnalyzer:
             self.written[found.real] = f"{self.written.get(found.real, '')}{text}\n"
 
     def prefix(self, name: str, word: ShellWord, command: SimpleCommand) -> None:
-        """A variable set for one command."""
+        """Analyze a variable set for one command."""
         tells = (
             command.program in PRINTING_PROGRAMS and name in ("GIT_DIR", "GIT_WORK_TREE") and command.program != "git"
         )
@@ -334,7 +334,10 @@ class LineAnalyzer:
             self.may_lead(name, word)
 
     def assignment(self, name: str, word: ShellWord, *, view: View | None = None, tame: bool = False) -> None:
-        """Add an assignment as a part of its own. `tame`: no program obeys it, so that it needs no approval beside others on the host."""
+        """Add an assignment as a separate subcommand.
+
+        `tame`: no program obeys it, so it needs no approval beside others on the host.
+        """
         self.parts.append(
             SubCommand(
                 (f"{name}={word.guess}",),
@@ -410,7 +413,7 @@ class LineAnalyzer:
         effects.warn("sends_data", f"it opens a connection to {host}", word)
 
     def words(self, words: Sequence[ShellWord], feed: StdinSource, span: tuple[int, int]) -> None:
-        """The words of a command: the program, its options, what they name, and what it runs in its turn."""
+        """Analyze the words of a command: the program, its options, what they name, and the commands it runs."""
         effects = CommandEffects([], [])
         at, folders = len(self.parts), self.folders
         self.depth += 1
@@ -501,7 +504,7 @@ class LineAnalyzer:
     def use_of(
         self, name: str, words: Sequence[ShellWord], effects: CommandEffects
     ) -> tuple[ProgramUse | None, Sequence[ShellWord]]:
-        """Return what a program does by its row, and the words that this was read from, in which no pattern stands for options."""
+        """Return what a program does by its row, and the words it was read from, without globs that may be options."""
         if name in PICKING and any(word.glob for word in words):
             words = [_prefix_glob(word) for word in words]
         found = next((word for word in words[1:] if _may_be_option(word)), None)
@@ -519,7 +522,7 @@ class LineAnalyzer:
         return match_command_line(words), words
 
     def unknown(self, words: Sequence[ShellWord], name: str, feed: StdinSource, effects: CommandEffects) -> None:
-        """A program that no row speaks of: asked about, and what it seems to run is looked at, too."""
+        """Analyze a program without a row: it requires approval, and what it seems to run is analyzed, too."""
         if name in PRIVILEGE_PROGRAMS:
             effects.warn("privilege", f"it acts through {name}", words[0])
         else:
@@ -541,7 +544,7 @@ class LineAnalyzer:
             effects.doubts += self.suspected(words)
 
     def suspected(self, words: Sequence[ShellWord]) -> list[Finding]:
-        """What would need approval in every mode if a program that is not known ran the command that seems to stand among its words."""
+        """Return what would require approval in every mode if an unknown program ran the command in its words."""
         apart = self.apart()
         commands, codes = find_nested_commands(words)
         for command in commands:
@@ -552,13 +555,13 @@ class LineAnalyzer:
         return [doubt for doubt in (*apart.doubts, *apart.unconfined) if doubt.floor is not None]
 
     def apart(self) -> LineAnalyzer:
-        """The same for something that is only looked at."""
+        """Return a separate analyzer with the same state for something that is only examined."""
         apart = LineAnalyzer(self.judging, self.places.cwds, self.around, self.variables, self.codes)
         apart.depth, apart.steps, apart.portable = self.depth + 1, self.steps, True
         return apart
 
     def named_program(self, first: ShellWord, effects: CommandEffects) -> str | None:
-        """The name of the program; None when it is a file of its own, which is then looked at."""
+        """Return the name of the program; None if it is a separate file, which is then analyzed."""
         if (why := self.around.unsettled) is not None:
             effects.ask("environment", why, first)
         name = first.text or ""
@@ -580,9 +583,10 @@ class LineAnalyzer:
         return None
 
     def linked_program(self, text: str) -> str | None:
-        """The name of the program that a link in the workspace leads to, as `.venv/bin/python` does, where the sandbox shows it.
+        """Return the name of the program that a link in the workspace resolves to, such as `.venv/bin/python`.
 
-        None for anything else. Whatever a sandboxed command makes of the link meanwhile, it leads to nothing that the sandbox does not show.
+        None if it is anything else, or not visible in the sandbox. Even if a sandboxed command changes the link in the
+        meantime, it cannot resolve to anything that the sandbox does not show.
         """
         if self.judging.sandbox is None:
             return None
@@ -600,7 +604,10 @@ class LineAnalyzer:
         return names.pop() if len(names) == 1 and names.isdisjoint(bash_builtins.BUILTINS) else None
 
     def own_program(self, word: ShellWord, place: str, effects: CommandEffects) -> None:
-        """A program that PATH leads to in the workspace, or among temporary files: in the sandbox it is code of the project like any other."""
+        """Analyze a program that PATH finds in the workspace or among temporary files.
+
+        In the sandbox, it is code of the project like any other.
+        """
         if self.judging.sandbox is None or not self.places.within(place):
             effects.ask("own_program", f"{word.guess!r} is a program of the workspace", word)
             return
@@ -664,7 +671,7 @@ class LineAnalyzer:
             effects.unconfined.append(Finding(replace(doubt.reason, span=word.span), doubt.floor))
 
     def code_fed(self, words: Sequence[ShellWord], feed: StdinSource, effects: CommandEffects) -> bool:
-        """Whether it is a shell or an interpreter that takes its code from standard input, which is then looked at."""
+        """Analyze code that a shell or interpreter reads from standard input; return False for other commands."""
         name = words[0].guess.rpartition("/")[2]
         if (name not in SHELLS and not INTERPRETER.fullmatch(name)) or not reads_code_from_input(
             [word.guess for word in words]
@@ -755,7 +762,7 @@ class LineAnalyzer:
         self.alarms.look_at_code(word, effects)
 
     def asking_engine(self, use: ProgramUse, words: Sequence[ShellWord], effects: CommandEffects) -> ProgramUse:
-        """The use of a program that asks an engine: one that needs the network where the engine is on another machine."""
+        """Return the use of a program that asks an engine; it needs the network if the engine is on another machine."""
         from handrail_cli.shell.remote_engines import find_remote_engine
 
         where = find_remote_engine(words[0].guess, self.judging)
@@ -793,7 +800,10 @@ class LineAnalyzer:
             self.feeds_program = True
 
     def names_file(self, named: NamedOperand, words: Sequence[ShellWord]) -> bool:
-        """True for a word that is a file to read, named below the working directory or by the system."""
+        """Return True for a file to read that is named below the working directory or lies outside the workspace.
+
+        Variables and other names count as well.
+        """
         word = words[named.word_index]
         if named.role in ("variable", "name"):
             return True
@@ -843,7 +853,7 @@ class LineAnalyzer:
             effects.warn("foreign_program", "it runs code of a folder outside the workspace", words[0])
 
     def connects(self, use: ProgramUse, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-        """The hosts that a command connects to, as far as they can be told."""
+        """Record the hosts that a command connects to, as far as they can be determined."""
         effects.changes = True
         if repositories := find_local_repositories(use, words, self.judging, self.places):
             for place in repositories:
@@ -863,7 +873,7 @@ class LineAnalyzer:
                 judge_host(host, words[0], self.judging, effects)
 
     def folder(self, named: NamedOperand, word: ShellWord, use: ProgramUse, effects: CommandEffects) -> None:
-        """The folder that a program is told to work in."""
+        """Enter the directory that a program is instructed to work in."""
         effects.files = True
         text = word.text if named.value is None else named.value
         if text is None or word.glob:
@@ -879,7 +889,7 @@ class LineAnalyzer:
         self.places.enter([one.path for one in found])
 
     def narrow(self, use: ProgramUse, words: Sequence[ShellWord], effects: CommandEffects, name: str) -> None:
-        """What an always-allow of this command may be narrowed to."""
+        """Record what an always-allow grant for this command may be narrowed to."""
         if use.kind == "dangerous" or use.unknown is not None:
             return
         if effects.network and not effects.by_host:
@@ -937,9 +947,10 @@ class LineAnalyzer:
         given: Mapping[str, str] | None = None,
         portable: bool | None = None,
     ) -> None:
-        """Code for a shell that stands in the line. `given` are its parameters, by number.
+        """Analyze code for a shell that the line contains. `given` are its parameters, by number.
 
-        It is read as bash's. `portable`: the shell may be another; None for the one that runs the code around it.
+        It is read as bash code. `portable`: the shell may be another one; None for the shell that runs the enclosing
+        code.
         """
         if self.depth > MAX_NESTING:
             effects.warn("too_deep", "commands are nested too deeply", None)
@@ -969,22 +980,23 @@ class LineAnalyzer:
 
 
 def _is_own_program_path(text: str) -> bool:
-    """True for the path of a program that is none of the system's folders."""
+    """Return True for the path of a program outside the system's directories."""
     folder, slash, _ = text.rpartition("/")
     return bool(slash) and folder not in SYSTEM_FOLDERS
 
 
 def _is_pip_module_call(words: Sequence[ShellWord]) -> bool:
-    """True for `.venv/bin/python -m pip …`."""
+    """Return True for `.venv/bin/python -m pip …`."""
     return INTERPRETER.fullmatch(words[0].guess.rpartition("/")[2]) is not None and [
         word.text for word in words[1:3]
     ] == ["-m", "pip"]
 
 
 def _normalize_installer(words: Sequence[ShellWord]) -> Sequence[ShellWord] | None:
-    """The words of a package manager that is a program of the workspace: `.venv/bin/pip …`, and `.venv/bin/pip …` for `.venv/bin/python -m pip …`.
+    """Return the words of a package manager that is a program of the workspace: `.venv/bin/pip …`.
 
-    Its row says whether it needs the network; all else that it does is that of a program of the workspace.
+    Converts `.venv/bin/python -m pip …` to that form; None for any other program. Its row says whether it needs the
+    network; in all other respects it is treated as a program of the workspace.
     """
     first = words[0]
     folder, _, base = (first.text or "").rpartition("/")
@@ -994,7 +1006,10 @@ def _normalize_installer(words: Sequence[ShellWord]) -> Sequence[ShellWord] | No
 
 
 def _create_code_words(name: str, code: str, words: Sequence[ShellWord]) -> list[ShellWord] | None:
-    """The words that would give an interpreter the same code in its command line: `python -c CODE a` for `python - a`. Options are not read."""
+    """Return the words that give an interpreter the same code as an argument: `python -c CODE a` for `python - a`.
+
+    Options are not read: a call with options yields None.
+    """
     first, rest = words[0], words[1:]
     if rest and rest[0].text not in ("-", "/dev/stdin"):
         return None
@@ -1009,27 +1024,30 @@ def _has_subcommand_rows(name: str) -> bool:
 
 
 def _is_free_of_hooks(folder: str, judging: EvaluationContext) -> bool:
-    """Return True if git runs no hooks for the repository that a folder belongs to, and no program that its settings name."""
+    """Return True if git runs no hooks for a directory's repository, and no program named in its settings."""
     git = find_repository_above(folder)
     settings = repositories.list_common_settings(judging.home, judging.environment)
     return git is None or repositories.is_without_hooks(Path(git), settings)
 
 
 def _sets_obeyed_variable(named: NamedOperand, words: Sequence[ShellWord]) -> bool:
-    """True for a variable that a program gives to another, and that one may obey (`env NAME=VALUE …`)."""
+    """Return True for a variable that a program sets for another, which may obey it (`env NAME=VALUE …`)."""
     word = words[named.word_index]
     name, _, value = (named.value if named.value is not None else word.guess).partition("=")
     return named.role == "sets" and not is_tame_variable(name, value if word.text is not None else None)
 
 
 def _is_lookup_only(named: NamedOperand, words: Sequence[ShellWord]) -> bool:
-    """True if a word only names an absolute path to be looked up, which is the same from every directory."""
+    """Return True if a word only names an absolute path to look up, which is the same from every directory."""
     text = named.value if named.value is not None else words[named.word_index].text
     return named.role in ("variable", "name") or (named.role == "list" and (text or "").startswith("/"))
 
 
 def _reads_named_folders_only(use: ProgramUse, words: Sequence[ShellWord], places: PathAnalyzer) -> bool:
-    """True if all that a program reads is below directories that its words name, and not listed in a file or found where it is."""
+    """Return True if everything a program reads is below directories that its words name.
+
+    False if it reads files that are listed in a file or found in the working directory.
+    """
     texts = [words[one.word_index].text if one.value is None else one.value for one in use.named if one.role == "read"]
     return bool(texts) and all(
         text is not None and all(os.path.isdir(found.real) for found in places.resolved(text)) for text in texts
@@ -1037,7 +1055,7 @@ def _reads_named_folders_only(use: ProgramUse, words: Sequence[ShellWord], place
 
 
 def _prefix_glob(word: ShellWord) -> ShellWord:
-    """`*.txt` as `./*.txt`, so that it begins like no option; `*` alone picks nothing."""
+    """Return `*.txt` as `./*.txt`, which cannot begin like an option; `*` alone is returned unchanged."""
     picks = word.glob and word.text is not None and word.text[:1] == "*" and any(map(str.isalnum, word.text))
     return _below(word) if picks else word
 
@@ -1047,10 +1065,10 @@ def _below(word: ShellWord) -> ShellWord:
 
 
 def _may_be_option(word: ShellWord) -> bool:
-    """True for a pattern that a name could fit which begins with `-`."""
+    """Return True for a glob that a name beginning with `-` could match."""
     return word.glob and word.text is not None and word.text.startswith(("*", "?", "["))
 
 
 def _keeps_to_itself(use: ProgramUse) -> bool:
-    """True if a program runs nothing but scripts that were read, and works on no more than the files that it is given."""
+    """Return True if a program runs only scripts that were read, and works only on the files that it is given."""
     return use.needs.isdisjoint(REACHING_NEEDS - FOLLOWING_NEEDS) and all(inner.code is not None for inner in use.inner)

@@ -1,4 +1,7 @@
-"""What commands are given by others: the names that a program lists or finds, put to the command that it runs, in place of a mark or after it."""
+"""Arguments that commands get from others: names a program lists or finds, passed to the command it runs.
+
+They take the place of a mark or are appended.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ LISTING_GIT_COMMANDS = frozenset(("ls-files", "diff", "grep"))
 
 
 def map_feeders(analysis: ParsedLine) -> Mapping[int, tuple[int, ...]]:
-    """For each command of a pipeline, the commands of the stage before its own."""
+    """Return, for each command of a pipeline, the commands of the preceding stage."""
     feeders: dict[int, tuple[int, ...]] = {}
     if not analysis.pipelines:
         return feeders
@@ -52,8 +55,9 @@ def map_feeders(analysis: ParsedLine) -> Mapping[int, tuple[int, ...]]:
 
 
 def find_listed_name(feed: StdinSource) -> str | None:
-    """What stands for the names that are fed, when all are names of files below where it works: one of them, or, where nothing narrows
-    them, the folder with all that is in it. None when they may be anything.
+    """Return a substitute for the names that are fed, if all are names of files below the working directory.
+
+    It is one of them or, if nothing narrows them, the directory with everything in it. None if they may be anything.
     """
     argv = feed.producers[0].argv if feed.producers else None
     if not argv or not all(later.program in FILTER_PROGRAMS and later.argv for later in feed.producers[1:]):
@@ -83,7 +87,10 @@ def find_listed_name(feed: StdinSource) -> str | None:
 def fill_inner_words(
     inner: InnerRun, use: ProgramUse, words: Sequence[ShellWord], feed: StdinSource, *, at_home: bool
 ) -> Iterator[Sequence[ShellWord]]:
-    """The words of an inner command with what is put to them. `at_home`: the names that a program lists are those of the workspace."""
+    """Yield the words of an inner command with its input inserted.
+
+    `at_home`: the names that a program lists are those of the workspace.
+    """
     own = list(words[inner.start : inner.end])
     if inner.gets == "nothing":
         yield own
@@ -95,7 +102,7 @@ def fill_inner_words(
 
 
 def fill_inner_code(inner: InnerRun, feed: StdinSource, *, at_home: bool) -> Iterator[str]:
-    """The code with what is put to it, quoted; a value that is not known is a variable that is not known."""
+    """Yield the code with its input inserted and quoted; an unknown value becomes an unknown variable."""
     items = None if feed.text is None else _limit_items(feed.text.splitlines(), feed)
     if items is not None and any(_is_possible_pattern(item, feed) for item in items):
         items = None
@@ -108,7 +115,10 @@ def fill_inner_code(inner: InnerRun, feed: StdinSource, *, at_home: bool) -> Ite
 
 
 def find_picked_secrets(words: Sequence[ShellWord], own: Sequence[ShellWord]) -> Iterator[ShellWord]:
-    """The names of secrets by which `find` (`words`) chooses files for a command (`own`) that tells more than their names."""
+    """Yield the names of secrets by which `find` (`words`) selects files for a command (`own`).
+
+    Only commands that reveal more than the names of the files are considered.
+    """
     if not own or own[0].guess.rpartition("/")[2] in NAME_ONLY_PROGRAMS:
         return
     for option, word in pairwise(words):
@@ -123,7 +133,10 @@ def find_picked_secrets(words: Sequence[ShellWord], own: Sequence[ShellWord]) ->
 
 
 def _iter_search_starts(use: ProgramUse, words: Sequence[ShellWord]) -> Iterator[ShellWord]:
-    """What stands for the files that are found: something below each start, or, with nothing to narrow them, the start itself."""
+    """Yield substitutes for the files found: something below each starting point.
+
+    If nothing narrows the search, these are the starting points themselves.
+    """
     narrowed = is_search_narrowed([word.guess for word in words])
     starts = [words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None]
     for start in starts or [ShellWord(".", ".", words[0].span)]:
@@ -134,7 +147,7 @@ def _iter_search_starts(use: ProgramUse, words: Sequence[ShellWord]) -> Iterator
 def _fill_from_feed(
     inner: InnerRun, own: list[ShellWord], feed: StdinSource, items: list[str] | None, *, at_home: bool
 ) -> Iterator[Sequence[ShellWord]]:
-    """The words of a command with what it is fed: put in one by one, or what stands for all."""
+    """Yield the words of a command with its input: inserted one by one, or as one substitute for all."""
     span = own[0].span
     if items is None:
         runs = own[0].guess.rpartition("/")[2]
@@ -154,7 +167,7 @@ def _fill_from_feed(
 
 
 def _create_item_word(text: str, span: tuple[int, int], feed: StdinSource) -> ShellWord:
-    """A word that is fed; names that fit it may have come in its place where it was printed."""
+    """Return a word of the input; if it looks like a glob, matching names may have replaced it when it was printed."""
     return ShellWord(text, text, span, _is_possible_pattern(text, feed))
 
 
@@ -164,7 +177,10 @@ def _is_possible_pattern(text: str, feed: StdinSource) -> bool:
 
 
 def _split_items(feed: StdinSource, options: Sequence[ShellWord]) -> list[str] | None:
-    """What `xargs` with these words in front of its command makes of what it is fed; None when that is not known, or too much."""
+    """Return the items that `xargs` with these words before its command makes of its input.
+
+    None if they are unknown, too many or too long.
+    """
     text = feed.text
     if text is None:
         return None
@@ -185,12 +201,15 @@ def _split_items(feed: StdinSource, options: Sequence[ShellWord]) -> list[str] |
 
 
 def _limit_items(items: list[str], feed: StdinSource) -> list[str] | None:
-    """The items, unless they are too many or too long to be put in one by one."""
+    """Return the items; None if they are too many or too long to insert one by one."""
     return items if len(items) <= MAX_ITEMS and len(feed.text or "") < MAX_FED else None
 
 
 def substitute_mark(word: ShellWord, mark: str | None, item: ShellWord, *, whole: bool = True) -> ShellWord:
-    """A word with `item` in place of a mark. Inside a longer word it stays unknown where it is only one of many."""
+    """Return a word with `item` in place of a mark.
+
+    If `whole`, a text of several words that contains the mark becomes unknown.
+    """
     if mark is None or mark not in word.guess:
         return word
     if word.guess == mark:

@@ -39,7 +39,7 @@ CHANGED_SHELL = "it changes what the shell makes of later commands"
 
 
 def _handle_harmless(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """Nothing outlives the line, and nothing is run."""
+    """Accept a builtin that runs nothing and whose effects do not outlive the line."""
 
 
 def _handle_cd(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
@@ -104,7 +104,7 @@ def _handle_shopt(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: C
 
 
 def _handle_declare(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`export`, `declare`, `local`, `readonly`: harmless variables, of the line or of the session."""
+    """Handle `export`, `declare`, `local`, `readonly`: harmless variables, of the line or of the session."""
     name = words[0].text or ""
     shows, lists, exports = True, False, name == "export"
     for word in words[1:]:
@@ -153,9 +153,9 @@ def _handle_declare(weighing: LineAnalyzer, words: Sequence[ShellWord], effects:
 
 
 def _is_name_computed(word: ShellWord, name: str | None) -> bool:
-    """True if which variable a word names, or which element of it, is found out by computing, which may run commands.
+    """Return True if the variable that a word names, or its element, is computed, which may run commands.
 
-    `name` is the name as far as it is certain, None where it is not.
+    `name` is the name as far as it is certain, else None.
     """
     if name is None:
         return re.match(r"[A-Za-z_]\w*\+?=", word.start, re.ASCII) is None
@@ -164,7 +164,7 @@ def _is_name_computed(word: ShellWord, name: str | None) -> bool:
 
 
 def _may_expand_list(word: ShellWord, value: str) -> bool:
-    """True if bash may take the value for a list in parentheses, written as text, and expand what stands in it."""
+    """Return True if bash may read the value as a parenthesized list, written as text, and expand its contents."""
     if word.text is None:
         # `name=(…)` is read with the rest of the line.
         return not word.start.endswith("=(")
@@ -186,7 +186,7 @@ def _handle_unset(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: C
 
 
 def _handle_read(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`read` and `mapfile` into variables that nothing else obeys."""
+    """Handle `read` and `mapfile` into variables that nothing else obeys."""
     at = 1
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
         if text.startswith("-C"):
@@ -260,7 +260,7 @@ def _handle_exec(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: Co
 
 
 def _handle_jobs(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`jobs -x COMMAND` runs a command; otherwise it lists what runs in the background."""
+    """Handle `jobs`: `jobs -x COMMAND` runs a command; otherwise it lists background jobs."""
     for at, word in enumerate(words[1:], 1):
         if word.text is None or re.fullmatch(r"-[a-z]*x[a-z]*", word.text):
             effects.warn("runs_program", "it runs a command in the place of a job", word)
@@ -270,7 +270,7 @@ def _handle_jobs(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: Co
 
 
 def _handle_wait(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`wait -p NAME` sets a variable to the number of the process that ended."""
+    """Handle `wait`: `wait -p NAME` sets a variable to the id of the process that ended."""
     for at, word in enumerate(words[1:], 1):
         if word.text is None and not word.start:
             told = "it may set a variable whose name is not known"
@@ -290,7 +290,10 @@ def _handle_wait(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: Co
 
 
 def _handle_alias(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`alias NAME=CODE`: the code is judged as if it ran, and commands by that name are not what they seem from then on."""
+    """Handle `alias NAME=CODE`.
+
+    The code is judged as if it ran; from then on, commands of that name are not what they seem.
+    """
     effects.touches.append(Access("session", "alias"))
     given = [word for word in words[1:] if word.text is None or "=" in word.text]
     if not given:
@@ -305,7 +308,7 @@ def _handle_alias(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: C
 
 
 def _handle_coproc(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`coproc COMMAND`, whose groups are not parsed as such."""
+    """Handle `coproc COMMAND`, whose groups are not parsed as such."""
     effects.warn("construct", "it starts a command beside the line, which is not analysed", words[0])
     rest = [word for word in words[1:] if word.text not in ("{", "(")]
     if rest:

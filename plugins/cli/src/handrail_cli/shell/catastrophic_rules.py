@@ -1,7 +1,8 @@
-"""What must never happen unasked, whatever else is allowed: lost systems and homes, overwritten disks, foreign code, stolen credentials.
+"""Rules for catastrophes, which must never happen without approval, no matter what else is allowed.
 
-Looks at the likeliest reading of a command, through wrappers and nested code. It need not be complete to be safe: whatever is not proved to be
-harmless is asked about anyway. This is the part that a yes cannot undo.
+These are lost systems and homes, overwritten disks, foreign code and stolen credentials. The rules examine the
+likeliest reading of a command, through wrappers and nested code. They need not be complete to be safe: a command that
+is not proved to be harmless requires approval anyway. These are the effects that approval cannot undo.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ FORK_BOMB = re.compile(r"([\w:.@-]{1,40})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*
 def find_catastrophes(
     analysis: ParsedLine, scene: PathContext, *, variables: Mapping[str, str], codes: NestedCodeParser, depth: int = 0
 ) -> Iterator[Reason]:
-    """Every reason why the command line is one, with where it stands in the outermost text."""
+    """Yield every reason why the command line is a catastrophe, with its position in the outermost text."""
     if depth < MAX_NESTING:
         for text in simplify_line(analysis.text):
             inner = codes.analyse(text, variables)
@@ -136,7 +137,7 @@ class _CatastropheFinder:
         self.remember_written(number, command)
 
     def words(self, argv: Sequence[str], command: SimpleCommand, fed: str | None, depth: int) -> Iterator[Reason]:
-        """The reasons against one command and against all that it runs in its turn."""
+        """Yield the reasons against one command and against everything that it runs."""
         if not argv or depth > MAX_NESTING or self.codes.looks_left < 0:
             return
         self.codes.looks_left -= 1
@@ -168,7 +169,10 @@ class _CatastropheFinder:
             yield from self.words(part.argv, command, None, depth)
 
     def straight_from_network(self, number: int, command: SimpleCommand) -> bool:
-        """`$(curl …)` as a command, `curl … > >(sh)`, `bash < <(curl …)`, or a variable that holds what was fetched."""
+        """Return True if code is run straight from the network.
+
+        This is `$(curl …)` as a command, `curl … > >(sh)`, `bash < <(curl …)`, or a variable that holds fetched data.
+        """
         first = [n for n in iter_substitutions(command.words[:1]) if n < len(self.names)]
         if any(map(self.fetches, first)):
             return True
@@ -246,12 +250,12 @@ class _CatastropheFinder:
             )
 
     def ruinous(self, literal: str) -> bool:
-        """Whether nobody may delete what a literal names."""
+        """Return True if a literal names something that must never be deleted."""
         named = literal.startswith(("/", "~"))
         return named and (self.scene.vital(literal) or VITAL_FILE.fullmatch(literal) is not None)
 
     def flows(self) -> Iterator[Reason]:
-        """What matters only together: who feeds whom."""
+        """Yield the reasons against commands in combination: the data flow between them."""
         for stages in self.analysis.pipelines:
             flat = [[n for n in stage if n < len(self.names)] for stage in stages]
             fetched = False
@@ -269,7 +273,7 @@ class _CatastropheFinder:
         yield from self.sockets()
 
     def listed_away(self, together: Sequence[int]) -> Iterator[Reason]:
-        """`find / | xargs rm`: names of all that is somewhere, put to what deletes."""
+        """Yield the reasons against `find / | xargs rm`: names of everything in a place, passed to a deleter."""
         if len(together) < 2 or self.names[together[-1]] not in (
             "rm",
             "unlink",
@@ -293,7 +297,7 @@ class _CatastropheFinder:
                 yield reason
 
     def obeys(self, number: int) -> bool:
-        """Whether a command runs words that are not known: what it was fed may stand in them."""
+        """Return True if a command runs unknown words, which may contain its input."""
         command, name, words = self.analysis.commands[number], self.names[number], self.innermost[number]
         if command.words and command.words[0].text is None:
             return True
@@ -312,11 +316,11 @@ class _CatastropheFinder:
         return False
 
     def fetches(self, number: int) -> bool:
-        """Whether the command gets something from the network."""
+        """Return True if the command gets data from the network."""
         return fetches_from_network(self.innermost[number], self.analysis.commands[number])
 
     def leaks(self, number: int, command: SimpleCommand) -> Iterator[Reason]:
-        """A credential that goes into a program that sends: as its operand, or fed to it."""
+        """Yield the reason against a credential that goes to a program that sends, as its operand or its input."""
         connected = any(r.target is not None and is_socket_path(r.target.guess) for r in command.redirects)
         if not connected and not sends_to_network(self.innermost[number]):
             return
@@ -339,7 +343,7 @@ class _CatastropheFinder:
         ) is not None
 
     def sockets(self) -> Iterator[Reason]:
-        """A shell whose input or output is a connection."""
+        """Yield the reasons against a shell whose input or output is a connection."""
         for name, command in zip(self.names, self.analysis.commands, strict=True):
             targets = [r.target.guess for r in command.redirects if r.target is not None]
             if (name in SHELLS or name == "exec") and any(map(is_socket_path, targets)):
@@ -357,7 +361,7 @@ class _CatastropheFinder:
         return "\n".join(told) if told else None
 
     def remember_written(self, number: int, command: SimpleCommand) -> None:
-        """The text that a redirection puts into a file, and copies of credentials."""
+        """Record the text that redirections write into files, and copies of credentials."""
         places = [
             self.scene.place(r.target.guess) for r in command.redirects if r.target is not None and ">" in r.operator
         ]
@@ -392,13 +396,13 @@ def _list_read_words(command: SimpleCommand) -> list[str]:
 
 
 def _find_variables(text: str, command: SimpleCommand) -> list[str]:
-    """The variables that stand in a command."""
+    """Return the variables that appear in a command."""
     start, end = command.span
     return re.findall(r"\$\{?([A-Za-z_]\w*)", text[start:end])
 
 
 def _find_env_folder(argv: Sequence[str]) -> str | None:
-    """The folder of `env -C FOLDER`."""
+    """Return the directory of `env -C FOLDER`, or None."""
     for at, word in enumerate(argv[:-1]):
         if word in ("-C", "--chdir"):
             return argv[at + 1]
@@ -408,7 +412,7 @@ def _find_env_folder(argv: Sequence[str]) -> str | None:
 
 
 def _may_contribute(command: SimpleCommand) -> bool:
-    """Whether a command may be a part of one: by its program, or by where it is redirected."""
+    """Return True if a command may be part of a catastrophe, by its program or its redirections."""
     if command.redirects:
         return True
     if command.assignments and any(EXECUTING_VARIABLE.fullmatch(name) for name, _ in command.assignments):
@@ -425,7 +429,7 @@ def _may_contribute(command: SimpleCommand) -> bool:
 
 
 def _map_feeders(analysis: ParsedLine) -> Mapping[int, tuple[int, ...]]:
-    """For each command of a pipeline, the commands of the stages before its own."""
+    """Return, for each command of a pipeline, the commands of the stages before its own."""
     feeders: dict[int, tuple[int, ...]] = {}
     for stages in analysis.pipelines:
         before: tuple[int, ...] = ()
@@ -446,7 +450,10 @@ def _has_fork_bomb(analysis: ParsedLine) -> bool:
 def _find_in_fragments(
     text: str, scene: PathContext, *, variables: Mapping[str, str], codes: NestedCodeParser, depth: int
 ) -> Iterator[Reason]:
-    """What could not be parsed whole, in the pieces that separators make of it, with braces expanded."""
+    """Yield the reasons against a text that could not be parsed as one.
+
+    It is judged in the fragments between separators, with braces expanded.
+    """
     from handrail_cli.shell.bash.quoting import expand_braces
 
     fragments = dict.fromkeys(re.split(r"[;&|\n()`]+|\$\(", re.sub(r"\$IFS|\$\{IFS\}", " ", text)))
@@ -462,7 +469,10 @@ def _find_in_fragments(
 def _find_in_chunks(
     text: str, scene: PathContext, *, variables: Mapping[str, str], codes: NestedCodeParser, depth: int
 ) -> Iterator[Reason]:
-    """What was not read to its end, in pieces that are: no padding hides what must never run."""
+    """Yield the reasons against a text that was not read to its end.
+
+    It is judged in pieces that are: no padding hides what must never run.
+    """
     if len(text) > MAX_CHUNKED:
         yield Reason(
             "too_long", f"code of more than {MAX_CHUNKED} characters is not looked through; put it into a file"

@@ -56,17 +56,17 @@ ADDED_LITERALS = re.compile(r"(['\"])\s*\+\s*\1")
 
 @dataclass(frozen=True)
 class CodeSnippet:
-    """Code in whatever language."""
+    """Code in an arbitrary language."""
 
     code: str
 
     @classmethod
     def of(cls, text: str) -> CodeSnippet:
-        """With literals that are added to each other made one."""
+        """Create a snippet with concatenated literals joined into one."""
         return cls(ADDED_LITERALS.sub("", text))
 
     def reasons(self) -> Iterator[Reason]:
-        """What is told by the code itself, wherever it runs."""
+        """Yield the reasons that the code itself gives, regardless of where it runs."""
         code = self.code
         if FORKS.search(code):
             yield Reason("fork_bomb", "it starts copies of itself without end")
@@ -79,12 +79,12 @@ class CodeSnippet:
 
     @cached_property
     def spawns(self) -> bool:
-        """Whether it starts programs."""
+        """True if it starts programs."""
         return SPAWNS.search(self.code) is not None
 
     @property
     def connects(self) -> bool:
-        """True if it opens a connection of its own, to no matter what."""
+        """True if it opens its own connection, to any destination."""
         code = self.code
         return CONNECTS.search(code) is not None or (
             SOCKET_LIBRARIES.search(code) is not None and CONNECTING.search(code) is not None
@@ -92,12 +92,12 @@ class CodeSnippet:
 
     @property
     def sends(self) -> bool:
-        """Whether it gives something to another machine."""
+        """True if it sends data to another machine."""
         return SENDS.search(self.code) is not None
 
     @property
     def removes(self) -> bool:
-        """Whether it deletes files."""
+        """True if it deletes files."""
         return REMOVES.search(self.code) is not None
 
     @cached_property
@@ -105,6 +105,6 @@ class CodeSnippet:
         return [next((g for g in match.groups() if g is not None), "") for match in LITERAL.finditer(self.code)]
 
     def started(self) -> list[list[str]]:
-        """The words of the programs that it may start: the literals of each list and of each call's arguments."""
+        """Return the words of the programs that it may start: the literals of each list and of each call."""
         calls = [*re.findall(r"\[([^\[\]]*)\]", self.code), *re.findall(r"\(([^()]*)\)", self.code)]
         return [LITERAL_TEXT.findall(call) for call in calls]

@@ -104,7 +104,10 @@ def are_hosts_allowed(hosts: Sequence[str], allowed: Sequence[str]) -> bool:
 
 
 def _find_url_hosts(texts: Sequence[str]) -> tuple[str, ...] | None:
-    """The hosts of addresses of the web; a text without a scheme is one, too. None when any is something else, or there is none."""
+    """Return the hosts of web addresses; a text without a scheme counts as one.
+
+    None if any text is something else, or without any texts.
+    """
     if not texts or any(ANY_SCHEME.match(text) and "://" in text and not WEB_ADDRESS.match(text) for text in texts):
         return None
     found = tuple(dict.fromkeys(urls.find_url_place(text) for text in texts))
@@ -122,7 +125,7 @@ def _is_host_entry(host: str) -> bool:
 def _find_remote_hosts(
     named: Sequence[str], around: RegistryLookup, words: Sequence[ShellWord], *, submodules: bool
 ) -> tuple[str, ...] | None:
-    """The hosts of the addresses that git is given, or of the remotes that its repository has."""
+    """Return the hosts of the addresses that git is given, or of the remotes of its repository."""
     if submodules and not named:
         listed = [word.text or "" for word in words if WEB_ADDRESS.match(word.text or "")]
         addresses = tuple(listed) or package_sources.find_git_remotes(around, kind="submodule")
@@ -147,7 +150,7 @@ def _find_git_addresses(
 
 
 def _expand_remote(text: str, around: RegistryLookup) -> tuple[str, ...] | None:
-    """The address that a word is, or those of the remote that it names."""
+    """Return the address that a word is, or the addresses of the remote that it names."""
     if "/" in text or ":" in text:
         return (text,)
     return package_sources.find_git_remotes(around, name=text)

@@ -1,4 +1,7 @@
-"""Programs that can ruin a machine, each with what of its words says that it does: whole systems deleted, disks overwritten, hosts laid open."""
+"""Programs that can ruin a machine, each with the words that make it do so.
+
+They delete entire systems, overwrite disks or expose hosts.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,17 @@ VITAL_FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PathContext:
-    """Where a command runs: the folders that relative paths and `~` mean. With `drives`, `C:\\x` is `/c/x`, as shells on Windows have it."""
+    r"""Directories that relative paths and `~` refer to in a command.
+
+    With `drives`, `C:\x` is `/c/x`, as in shells on Windows.
+    """
 
     cwd: str
     home: str
     drives: bool = False
 
     def place(self, text: str) -> str:
-        """The absolute path without `.` and `..`; links are not followed."""
+        """Return the absolute path without `.` and `..`; symlinks are not followed."""
         if self.drives:
             return PathContext(_to_unix_path(self.cwd), _to_unix_path(self.home)).place(_to_unix_path(text))
         if text.startswith("~"):
@@ -40,7 +46,7 @@ class PathContext:
         return placed[1:] if placed.startswith("//") else placed
 
     def vital(self, text: str) -> bool:
-        """Whether a path names the root, a direct child of it, or a whole home, or all that is in one of them."""
+        """Return True if a path names the root, a direct child of it, an entire home, or everything in one of them."""
         place = self.place(text)
         while (name := place.rpartition("/")[2]) and set(name) <= set("*.?[]!{},"):
             place = place.rpartition("/")[0] or "/"
@@ -60,7 +66,7 @@ def _to_unix_path(text: str) -> str:
 
 
 def unwrap_command(argv: Sequence[str]) -> Sequence[str]:
-    """The words behind plain wrappers."""
+    """Return the words after plain wrappers."""
     for _ in range(MAX_NESTING):
         parts = (
             [part for part in find_inner_commands(argv) if part.argv]
@@ -136,7 +142,7 @@ def _check_find(argv: Sequence[str], scene: PathContext) -> Reason | None:
 
 
 def check_listing(argv: Sequence[str], scene: PathContext) -> Reason | None:
-    """What prints names of all that is in a place, for others to delete."""
+    """Return the reason against a program that prints the names of everything in a place, for others to delete."""
     name = argv[0].rpartition("/")[2] if argv else ""
     if name not in ("find", "ls", "fd") or is_search_narrowed(argv):
         return None
@@ -149,7 +155,7 @@ def check_listing(argv: Sequence[str], scene: PathContext) -> Reason | None:
 
 
 def _check_git_clean(argv: Sequence[str], scene: PathContext) -> Reason | None:
-    """`git clean` where a home or the system is the work tree."""
+    """Return the reason against `git clean` if a home or the system is the work tree."""
     words = list(argv[1:])
     while len(words) > 1 and words[0] in ("-C", "-c"):
         scene = replace(scene, cwd=scene.place(words[1])) if words[0] == "-C" else scene
@@ -166,7 +172,7 @@ def _check_git_clean(argv: Sequence[str], scene: PathContext) -> Reason | None:
 
 
 def _check_archiver(argv: Sequence[str], scene: PathContext) -> Reason | None:
-    """Archivers that delete what they have packed, or write the archive to a device."""
+    """Return the reason against archivers that delete what they have packed, or write the archive to a device."""
     short, long, operands = _split_options(argv)
     moves = "m" in short if argv[0].endswith("zip") else "--remove-files" in long
     return (_check_vital_operands(operands, scene, "deletes") if moves else None) or _check_written_paths(
@@ -205,7 +211,7 @@ def _check_sort(argv: Sequence[str], scene: PathContext) -> Reason | None:
 
 
 def _check_written_operands(argv: Sequence[str], scene: PathContext) -> Reason | None:
-    """Programs that write their operands: any of them that is a disk or a vital file."""
+    """Return the reason against a program that writes to its operands, if one is a disk or a vital file."""
     _, _, operands = _split_options(argv)
     written = operands if argv[0].rpartition("/")[2] in WRITES_ALL_OPERANDS else operands[-1:]
     return _check_written_paths(written, scene)
@@ -232,14 +238,14 @@ def _check_dd(argv: Sequence[str], scene: PathContext) -> Reason | None:
 
 
 def check_formatting(argv: Sequence[str], scene: PathContext) -> Reason | None:
-    """What makes a file system, or takes one away."""
+    """Return the reason against a command that creates or removes a file system."""
     if any(word in ("--help", "--version", "-V", "-n") for word in argv[1:]):
         return None
     return Reason("overwrites_device", "it destroys what is on a disk or volume") if len(argv) > 1 else None
 
 
 def _create_disk_check(*words: str) -> Callable[[Sequence[str], PathContext], Reason | None]:
-    """For tools of disks that destroy only by some of their commands or options."""
+    """Return a check for disk tools that destroy only by some of their commands or options."""
 
     def judge(argv: Sequence[str], scene: PathContext) -> Reason | None:
         hit = any(word in words or (word[:1] == "-" and word.partition("=")[0] in words) for word in argv[1:])

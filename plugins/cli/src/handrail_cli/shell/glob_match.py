@@ -1,4 +1,4 @@
-"""Which names a pattern of the shell could fit."""
+"""Names that a shell glob could match."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET_SHAPES = (
 
 @lru_cache(maxsize=256)
 def find_matching_secret(pattern: str) -> str | None:
-    """A name or place of a secret that a pattern (a path with `*`, `?`, `[…]`) could fit; None when there is none."""
+    """Return a name or place of a secret that a pattern (a path with `*`, `?`, `[…]`) could match, or None."""
     parts = [part for part in pattern.lower().split("/") if part not in ("", ".")]
     if len(pattern) > MAX_PATTERN or not parts or "{" in pattern:
         return pattern
@@ -42,7 +42,7 @@ def find_matching_secret(pattern: str) -> str | None:
 
 
 def can_both_match(pattern: str, shape: str) -> bool:
-    """Whether some name fits both. Names that begin with a dot are only found by patterns that do."""
+    """Return True if some name matches both. Only patterns that begin with a dot match names that do."""
     if shape.startswith(".") != pattern.startswith("."):
         return (
             shape.startswith("*")

@@ -48,7 +48,10 @@ def find_code_argument(words: Sequence[ShellWord], feed: StdinSource) -> ShellWo
 
 
 def find_nested_commands(words: Sequence[ShellWord]) -> tuple[list[Sequence[ShellWord]], list[ShellWord]]:
-    """Return the rest of the words from the first one that names a program which runs or destroys, and words that hold such a command as text."""
+    """Return the words from the first one on that names a program which runs or destroys something.
+
+    Also returns the words that contain such a command as text.
+    """
     start = next((at for at, word in enumerate(words[1:], 1) if _is_notable_program(word.guess)), None)
     codes = [word for word in words[1:] if _is_command_text(word.guess)]
     return ([words[start:]] if start is not None else []), codes[:MAX_CODES]
@@ -60,7 +63,10 @@ def _is_notable_program(text: str) -> bool:
 
 
 def _is_command_text(text: str) -> bool:
-    """True for text of several words, behind an option's `=` or not, of which the first in some command names such a program."""
+    """Return True for text of several words that contains a command whose first word names such a program.
+
+    The text may follow an option's `=`.
+    """
     value = text.partition("=")[2] if text.startswith("-") and "=" in text else text
     if not re.search(r"\s", value):
         return False

@@ -1,4 +1,4 @@
-"""What a command line runs in, found once for a session's circumstances: the host's variables and the folders of PATH."""
+"""Environment of a command line, found once per session context: the host's variables and the directories of PATH."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ TEMPORARY_FOLDERS = (*SHARED_TEMPORARY, "/dev/shm")
 
 @dataclass(frozen=True, slots=True)
 class HostEnvironment:
-    """Why no program is sure to be itself (None: each is), and the folders of PATH that lie in the workspace or among temporary files.
+    """Host environment of a command line.
 
-    `workspace` are its roots and `temporary` the folders for temporary files, as text; `kept` are those of
-    Handrail's own files that lie in the workspace, as they are named and as they really are, each with a `/` behind it.
+    `unsettled` says why a program may not be the one it seems to be (None: each is). `own_programs` are the directories
+    of PATH in the workspace or among temporary files. `workspace` are the workspace's roots and `temporary` the
+    directories for temporary files, as text. `kept` are Handrail's own files in the workspace, as named and as
+    resolved, each followed by `/`.
     """
 
     unsettled: str | None
@@ -31,13 +33,13 @@ class HostEnvironment:
     kept: tuple[str, ...]
 
     def own(self, program: str) -> str | None:
-        """Return the place of a program that PATH leads to in the workspace or a folder for temporary files; None where there is none."""
+        """Return the path of a program that PATH finds in the workspace or a temporary directory, or None."""
         places = (os.path.join(folder, program) for folder in self.own_programs)
         return next((place for place in places if os.path.lexists(place)), None)
 
 
 def read_host_environment(judging: EvaluationContext) -> HostEnvironment:
-    """The surroundings in these circumstances."""
+    """Return the host environment for this context."""
     path = judging.environment.get("PATH", "/usr/bin").split(":")
     seen: path_resolution.PathCache = {}
     own = [
@@ -85,7 +87,7 @@ def _find_unsettled_reasons(
 
 
 def _is_private_temporary(folder: str) -> bool:
-    """Whether a folder among temporary files is there, and nobody but this user (or root) can change what is in it, nor put another in its place."""
+    """Return True if a temporary directory exists that only this user (or root) can modify or replace."""
     real = PurePath(os.path.realpath(folder))
     root = next((root for root in TEMPORARY_FOLDERS if real.is_relative_to(os.path.realpath(root))), None)
     if root is None:

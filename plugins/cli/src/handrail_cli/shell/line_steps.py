@@ -1,4 +1,7 @@
-"""A line that changes a repository and other files as steps: each runs in a shell and a sandbox of its own, so that git alone can write `.git`."""
+"""Steps of a line that changes a repository and other files.
+
+Each step runs in its own shell and sandbox, which lets only git write `.git`.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ def plan_line_steps(
 
 
 def explain_kept_repository(places: Iterable[str]) -> str:
-    """Return what is told of a line that was run whole, where it was to change these repositories."""
+    """Return the note on a line that was run undivided although it was to change these repositories."""
     named = ", ".join(map(repr, places))
     return f"git could not change {named} beside what else changes files; run git in a call of its own"
 
@@ -86,7 +89,7 @@ def _split_segments(analysis: ParsedLine) -> Sequence[_LineSegment]:
 
 
 def _iter_segments(node: Node, text: str) -> Iterator[_LineSegment | None]:
-    """Yield the parts below a node; None for what stands for anything but a list."""
+    """Yield the parts below a node; None in place of anything but a list."""
     operator = ";"
     for child in node.children:
         if child.type in JOINT_OPERATORS:
@@ -105,7 +108,11 @@ def _iter_segments(node: Node, text: str) -> Iterator[_LineSegment | None]:
 
 
 def _find_list(node: Node) -> Node | None:
-    """Return the list that a statement is, or whose last part its redirections belong to: the parser takes them for those of the whole list."""
+    """Return the list that a statement is, or None.
+
+    If the redirections of a list's last part make it a redirected statement, return the list: the parser assigns them
+    to the entire list.
+    """
     if node.type == "redirected_statement" and node.children:
         node = node.children[0]
     return node if node.type == "list" else None

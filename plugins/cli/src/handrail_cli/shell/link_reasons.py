@@ -1,4 +1,4 @@
-"""Words of a command that a link takes out of the workspace, for the person who is asked about it and sees the words alone."""
+"""Words of a command that a symlink resolves outside the workspace, for the prompted user, who sees only the words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _find_leading_out(part: SubCommand, judging: EvaluationContext) -> Iterator[
 
 
 def _iter_possible_paths(word: str) -> Iterator[str]:
-    """Yield the texts in a word that may be paths: the whole, and what stands behind an option or a sign."""
+    """Yield the texts in a word that may be paths: the word itself, and the text after an option or a separator."""
     yield word
     for sign in PATH_SEPARATORS.finditer(word):
         yield word[sign.end() :]

@@ -1,8 +1,8 @@
-"""Lines that spell out what they run, so that nothing a variable holds, and no function, can make them run something else.
+"""Lines that spell out what they run, which no variable value and no function can change.
 
-The reading of a line follows assignments, functions and lists as far as it can. Bash has more rules than that (a readonly variable keeps its
-value, `a & b` assigns in another shell, `unset` takes a function away), so that where a mistake would run a program on the host, values do not
-count at all.
+The analysis of a line follows assignments, functions and lists as far as it can. Bash has more rules than that (a
+readonly variable keeps its value, `a & b` assigns in another shell, `unset` removes a function). Where a mistake would
+run a program on the host, values are therefore not considered at all.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PRINTED_LINE = _compile_line_pattern(WORD_PATTERN)
 
 
 def is_literal_line(analysis: ParsedLine) -> bool:
-    """True if every program and builtin stands in the line by its own name, and values of variables only get printed."""
+    """Return True if the line names every program and builtin itself, and only prints the values of variables."""
     if analysis.functions:
         return False
     if any(command.words and command.words[0].text in POWERFUL_BUILTINS for command in analysis.commands):
@@ -74,7 +74,7 @@ def is_literal_line(analysis: ParsedLine) -> bool:
 
 
 def is_unambiguous(analysis: ParsedLine) -> bool:
-    """Return True if a line can be read in one way only, whatever the variables hold that it names, and the parser has read it so."""
+    """Return True if a line has only one reading for any values of its variables, and was parsed that way."""
     if not PRINTED_LINE.fullmatch(analysis.text):
         return False
     return _count_statement_words(analysis.text) == [
@@ -96,7 +96,10 @@ def _count_statement_words(text: str) -> list[int]:
 
 
 def _may_compute(analysis: ParsedLine) -> bool:
-    """True if bash may evaluate a part of the text although it holds no expansion: arithmetic, or a subscript in a word of a builtin."""
+    """Return True if bash may evaluate part of a text that has no expansion.
+
+    This is arithmetic, or a subscript in a word of a builtin.
+    """
     if "((" in analysis.text:
         return True
     computing = any(command.words and command.words[0].text in COMPUTING_BUILTINS for command in analysis.commands)

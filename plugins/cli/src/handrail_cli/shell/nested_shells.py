@@ -24,7 +24,7 @@ SET_OPTIONS = frozenset(("errexit", "nounset", "pipefail", "xtrace", "verbose", 
 
 
 def judge_shell_call(weighing: LineAnalyzer, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-    """`bash [options] -c CODE [parameter…]` and `bash [options] FILE [parameter…]`."""
+    """Judge `bash [options] -c CODE [parameter…]` and `bash [options] FILE [parameter…]`."""
     at, letters = 1, ""
     portable = is_portable_shell(words)
     while at < len(words) and (text := words[at].text) is not None and text.startswith(("-", "+")) and text != "-":
@@ -55,7 +55,10 @@ def judge_shell_call(weighing: LineAnalyzer, words: Sequence[ShellWord], effects
 
 
 def is_portable_shell(words: Sequence[ShellWord]) -> bool:
-    """True if the shell that these words start is not bash, or is bash by the rules of POSIX: only what all shells read alike is known."""
+    """Return True if these words start a shell other than bash, or bash in POSIX mode.
+
+    Only syntax that all shells read alike is known for it.
+    """
     name = words[0].guess.rpartition("/")[2]
     return name not in BASH_NAMES or any(word.guess in ("--posix", "posix") for word in words[1:])
 
@@ -82,5 +85,5 @@ def _judge_shell_code(
 
 
 def _is_read_differently(word: ShellWord) -> bool:
-    """True if other shells may make another word of it: `=ls` is a path for zsh."""
+    """Return True if other shells may turn it into another word: `=ls` is a path for zsh."""
     return word.glob or word.guess.startswith("=")

@@ -1,4 +1,4 @@
-"""Which commands talk with other machines: what they fetch, send, wait for, or run from there."""
+"""Commands that communicate with other machines: what they fetch, send, listen for, or run from there."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ FETCH_PIPED_TO_SHELL = re.compile(
 
 
 def is_socket_path(target: str) -> bool:
-    """Whether bash makes a connection of what is redirected there."""
+    """Return True if bash opens a connection for a redirection to this target."""
     return target.startswith(("/dev/tcp/", "/dev/udp/"))
 
 
 def list_read_redirects(command: SimpleCommand) -> list[str]:
-    """The files that a command reads by redirections."""
+    """Return the files that a command reads by redirections."""
     return [r.target.guess for r in command.redirects if r.target is not None and r.operator in ("<", "<>")]
 
 
 def fetches_from_network(words: Sequence[str], command: SimpleCommand) -> bool:
-    """Whether a command gets something from the network; `words` are those behind its wrappers."""
+    """Return True if a command gets data from the network; `words` are those after its wrappers."""
     name = words[0].rpartition("/")[2] if words else ""
     if name in FETCHERS or name in ANSWERERS or (name == "openssl" and "s_client" in words):
         return True
@@ -51,7 +51,7 @@ def fetches_from_network(words: Sequence[str], command: SimpleCommand) -> bool:
 
 
 def sends_to_network(words: Sequence[str]) -> bool:
-    """Whether a program gives what it is told to another machine."""
+    """Return True if a program sends the data it is given to another machine."""
     name = words[0].rpartition("/")[2] if words else ""
     if name == "rsync":
         return any(re.match(r"[^/]*:", word) for word in words[-1:])
@@ -59,7 +59,7 @@ def sends_to_network(words: Sequence[str]) -> bool:
 
 
 def runs_from_url(argv: Sequence[str]) -> bool:
-    """`deno run https://…`: a runner whose program is an address."""
+    """Return True for a runner whose program is an address, such as `deno run https://…`."""
     if argv[0].rpartition("/")[2] not in RUNNERS:
         return False
     words = [word for word in argv[1:] if not word.startswith("-")]
@@ -68,13 +68,13 @@ def runs_from_url(argv: Sequence[str]) -> bool:
 
 
 def is_variable_fetched(text: str, variable: str) -> bool:
-    """Whether a line sets a variable to what comes from the network."""
+    """Return True if a line sets a variable to data from the network."""
     pattern = rf"\b{variable}=\"?(\$\(|`)\s*({FETCHER_NAMES})\b|\b(read|mapfile|readarray)\b[^;|&\n<]*\b{variable}\b\s*<\s*<\(\s*({FETCHER_NAMES})\b"
     return re.search(pattern, text) is not None
 
 
 def list_fetched_files(words: Sequence[str]) -> list[str]:
-    """The files that a fetcher is told to put what it gets into, or that it names after the address."""
+    """Return the files that a fetcher is instructed to write, or names after the address."""
     pairs = list(pairwise(words))
     folder = next((value for option, value in pairs if option in ("-P", "--directory-prefix", "--output-dir")), "")
     told = [value for option, value in pairs if OUTPUT_OPTION.fullmatch(option)]

@@ -1,4 +1,4 @@
-"""What the words of a command are to its program: a file it reads or writes, an address, a link's target, a variable."""
+"""Roles of a command's words for its program: a file it reads or writes, an address, a link's target, a variable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOOPBACK_HOST = re.compile(r"localhost|.*\.localhost|127(\.\d+){3}|\[::1\]", re.
 
 
 class ProgramOperand(NamedTuple):
-    """One word of a command, or what stands in it (`text`; None where that is not known), with all that the command's words are."""
+    """Word of a command, or part of it (`text`; None if unknown), with all of the command's words."""
 
     named: NamedOperand
     words: Sequence[ShellWord]
@@ -53,7 +53,7 @@ def judge_operand(weighing: LineAnalyzer, operand: ProgramOperand, effects: Comm
 
 
 def _judge_nothing(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """It says nothing by itself."""
+    """Do nothing: such an operand has no effect in itself."""
 
 
 def _judge_list(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
@@ -78,20 +78,20 @@ def _judge_add(weighing: LineAnalyzer, operand: ProgramOperand, effects: Command
 
 
 def _judge_change(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """A file that something else is made of."""
+    """Judge a file that is changed in place, which depends on its present state."""
     _judge_add(weighing, operand, effects)
     found = weighing.places.resolved(operand.text) if operand.text is not None else ()
     effects.reads_changeable = effects.reads_changeable or any(map(weighing.places.changeable, found))
 
 
 def _judge_create(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """A folder, an empty file or a link, which may replace what has its name."""
+    """Judge a directory, an empty file or a link that is created, which may replace a file of its name."""
     links = any(other.role == "target" for other in operand.use.named)
     weighing.places.write(operand.word, effects, text=operand.text, loses=links)
 
 
 def _judge_destination(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """A file, or a folder that what is copied goes into under its own name."""
+    """Judge a destination: a file, or a directory that receives copies under their own names."""
     text, words = operand.text, operand.words
     weighing.places.write(operand.word, effects, text=text, into=_list_copied_names(operand), names_unknown=True)
     if text is None:
@@ -104,7 +104,10 @@ def _judge_destination(weighing: LineAnalyzer, operand: ProgramOperand, effects:
 
 
 def _list_copied_names(operand: ProgramOperand) -> list[str]:
-    """The names that what is copied has in the folder that it goes into; empty where not all are known, or the program chooses others."""
+    """Return the names of copied files in their destination directory.
+
+    Empty if not all are known, or if the program chooses other names.
+    """
     first, *given = (word.guess for word in operand.words)
     if first.rpartition("/")[2] not in NAME_KEEPING_PROGRAMS or any(map(RENAMING_OPTION.match, given)):
         return []
@@ -129,7 +132,7 @@ def _judge_delete(weighing: LineAnalyzer, operand: ProgramOperand, effects: Comm
 
 
 def _is_search_folder(operand: ProgramOperand) -> bool:
-    """Whether it is a folder that is gone through: not it is meant, but what is chosen below it."""
+    """Return True if the operand is a directory to search; the effect applies to files selected inside it."""
     at = operand.named.word_index
     return any(other.role == "list" and other.word_index == at for other in operand.use.named)
 
@@ -158,7 +161,7 @@ def _judge_execute(weighing: LineAnalyzer, operand: ProgramOperand, effects: Com
 
 
 def _judge_link_target(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """What a new link will point to: what is behind the link is not known from then on."""
+    """Judge the target of a new link: from then on, what is behind the link is unknown."""
     text, word, places = operand.text, operand.word, weighing.places
     if text is None:
         effects.warn("unknown_target", "what the link points to is not known", word)
@@ -179,7 +182,7 @@ def _judge_link_target(weighing: LineAnalyzer, operand: ProgramOperand, effects:
 
 
 def _judge_remote(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """An address that it connects to."""
+    """Judge an address that a command connects to."""
     text, word = operand.text, operand.word
     if text is not None and operand.use.reaches == "git" and (effects.hosts or not effects.network):
         # It may be the name of a remote, whose hosts are known already, or is a repository of this machine.
@@ -204,7 +207,10 @@ def judge_host(host: str, word: ShellWord, judging: EvaluationContext, effects: 
 
 
 def _find_closed_reason(host: str, allow_private: Sequence[str]) -> Reason | None:
-    """Why a host (`name`, `name:port`) is one of the inner network or a cloud machine's own; None for others, and for this machine."""
+    """Return why a host (`name`, `name:port`) is on the inner network or is a cloud machine's own.
+
+    None for other hosts, and for this machine.
+    """
     name = re.sub(r":\d+$", "", host)
     # A single word may as well be the name of a remote.
     if LOOPBACK_HOST.fullmatch(name) or not any(mark in name for mark in ".:"):
@@ -219,7 +225,7 @@ def _judge_device(weighing: LineAnalyzer, operand: ProgramOperand, effects: Comm
 
 
 def _judge_setting(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """`name=value`, set for what it runs."""
+    """Judge `name=value`, set for the command that is run."""
     word = operand.word
     name, _, value = word.guess.partition("=")
     set_to = ShellWord(value if word.text is not None else None, value, word.span, word.glob)
@@ -227,19 +233,19 @@ def _judge_setting(weighing: LineAnalyzer, operand: ProgramOperand, effects: Com
 
 
 def _judge_revision(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """A commit that is shown, which is taken for a file where one has that name."""
+    """Judge a commit that is shown; if a file has its name, it is read as that file."""
     if (text := _find_file_of_revision(weighing, operand, effects)) is not None:
         weighing.places.read(operand.word, effects, text=text)
 
 
 def _judge_branch(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> None:
-    """The same, and the file is put back as it was."""
+    """Judge a branch that is changed to; if a file has its name, that file is restored."""
     if (text := _find_file_of_revision(weighing, operand, effects)) is not None:
         effects.warn("destructive", f"it throws away what was changed in {text!r}", operand.word)
 
 
 def _find_file_of_revision(weighing: LineAnalyzer, operand: ProgramOperand, effects: CommandEffects) -> str | None:
-    """The name of a commit that is one of a file, too; None where it is not."""
+    """Return the name of a commit that is also the name of a file, or None."""
     text = operand.text
     if text is None:
         effects.ask("unknown_word", "whether it is a branch or a file is not known", operand.word)

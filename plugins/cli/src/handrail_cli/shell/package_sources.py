@@ -1,7 +1,8 @@
-"""Sources of package managers and git: the hosts that their commands connect to, and the variables that configure them inside the sandbox.
+"""Sources of package managers and git: the hosts they connect to, and the variables that configure them in the sandbox.
 
-What a person has configured (variables, files of their home) takes the place of a program's own default; so does what a project configures,
-which is shown to whoever is asked. Only host names and addresses are taken from such files, never a user name, password or token.
+The user's configuration (variables, files in their home) replaces a program's own default. So does a project's
+configuration, which is shown when the user is prompted. Only host names and addresses are taken from such files, never
+a user name, password or token.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class RegistryLookup:
         return next((text for text in found if text is not None), "")
 
     def in_project(self, name: str) -> str:
-        """Return the text of the nearest file of this name, from the working folders up to the root of the workspace.
+        """Return the text of the nearest file of this name, from the working directories up to the workspace root.
 
-        A link that leads out of the workspace is not followed: what it leads to is not the project's to show.
+        A symlink out of the workspace is not followed: its target is not the project's to show.
         """
         places = (folder / name for folder in self._project_folders())
         return self.text(*(place for place in places if self.contains(place)))
@@ -115,7 +116,10 @@ def create_registry_variables(around: RegistryLookup) -> dict[str, str]:
 
 
 def enter_virtual_environment(program: str, around: RegistryLookup) -> RegistryLookup:
-    """Return what `program` (`.venv/bin/pip`) finds: its virtual environment is active, whatever VIRTUAL_ENV says, if it is the workspace's own."""
+    """Return the lookup for `program` (`.venv/bin/pip`), with its virtual environment active.
+
+    This overrides VIRTUAL_ENV, provided that the virtual environment is in the workspace.
+    """
     name = PurePath(program)
     if "/" not in program or not name.name.startswith(("pip", "python")) or name.parent.name != "bin":
         return around
@@ -145,13 +149,16 @@ def _find_npm_sources(around: RegistryLookup) -> PackageSources:
 
 
 def _find_npm_scopes(settings: Mapping[str, str]) -> dict[str, str]:
-    """The registries that an .npmrc names for scopes, by their keys (`@scope:registry`)."""
+    """Return the registries that an .npmrc names for scopes, by their keys (`@scope:registry`)."""
     named = {key: _find_first_url((value,)) for key, value in settings.items() if NPM_SCOPE.fullmatch(key)}
     return {key: url for key, url in named.items() if url}
 
 
 def _find_yarn_sources(around: RegistryLookup) -> PackageSources:
-    """Yarn 1 has a host of its own beside npm's, later ones take `npmRegistryServer`."""
+    """Return the sources of Yarn.
+
+    Yarn 1 uses its own host in addition to npm's; later versions use `npmRegistryServer`.
+    """
     npm = _find_npm_sources(around)
     if npm.places != ("registry.npmjs.org",):
         return npm
@@ -162,7 +169,7 @@ def _find_yarn_sources(around: RegistryLookup) -> PackageSources:
 
 
 def _parse_npmrc(text: str) -> dict[str, str]:
-    """The settings of an .npmrc."""
+    """Parse the settings of an .npmrc."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
@@ -216,7 +223,7 @@ def add_requirement_sources(found: PackageSources, names: Iterable[str], around:
 
 
 def _parse_pip_config(text: str) -> dict[str, str]:
-    """The settings of pip's files; those of `install` before those for all commands."""
+    """Parse the settings of pip's files; those of `install` override those for all commands."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text)
@@ -270,7 +277,7 @@ def _iter_uv_extra(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _find_cargo_sources(around: RegistryLookup) -> PackageSources:
-    """crates.io by its sparse index, or what a source replacement names."""
+    """Return the sources of Cargo: crates.io by its sparse index, or what a source replacement names."""
     files = (around.in_project(".cargo/config.toml"), create_cargo_config(around))
     replaced = [url for text in files for url in _iter_cargo_urls(_parse_toml(text))]
     if replaced:
@@ -305,7 +312,7 @@ def _quote_toml(text: str) -> str:
 
 
 def _iter_cargo_urls(table: Mapping[str, Any]) -> Iterator[str]:
-    """The addresses that crates.io is replaced by, at the end of the chain."""
+    """Yield the addresses that replace crates.io, at the end of the chain."""
     named = _get_table(table, "source")
     name = "crates-io"
     for _ in range(5):
@@ -389,7 +396,7 @@ SOURCE_FINDERS: Mapping[str, Callable[[RegistryLookup], PackageSources]] = {
 
 
 def _find_first_url(values: Iterable[Any]) -> str | None:
-    """The first of these that is a plain address of the web, without credentials."""
+    """Return the first of these values that is a plain web address, without credentials, or None."""
     for value in values:
         if isinstance(value, str) and WEB_ADDRESS.match(value) and not EXPANDED_VALUE.search(value):
             return strip_credentials(value)

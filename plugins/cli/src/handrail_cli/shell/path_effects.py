@@ -1,4 +1,4 @@
-"""Where the words of a command lead, and what reading, writing or deleting there is worth."""
+"""Paths that a command's words resolve to, and the judgment of reading, writing or deleting there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ UNSURE_PATH = "which file it is depends on something unknown"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why something is not plainly reading. `floor`: what no allow goes below; None when a rule or a yes for less will do."""
+    """Reason why something is not plain reading.
+
+    `floor` is the decision that no allow may go below; None if a rule or a weaker approval suffices.
+    """
 
     reason: Reason
     floor: Decision | None = None
@@ -41,7 +44,7 @@ class Finding:
 
 @dataclass(slots=True)
 class CommandEffects:
-    """What was found out about a command: doubts, touches, and whether it changes anything or needs the network."""
+    """Effects found for a command: findings, accesses, and whether it changes anything or needs the network."""
 
     doubts: list[Finding] = field(default_factory=list[Finding])
     touches: list[Access] = field(default_factory=list[Access])
@@ -85,7 +88,7 @@ class CommandEffects:
 
     @property
     def harmless(self) -> bool:
-        """True if it reads no file and changes nothing, so that it may run on the host beside what is allowed there."""
+        """True if it reads no file and changes nothing, and may thus run on the host beside commands allowed there."""
         passes = not self.program or self.inspects or self.filters
         return passes and not (self.doubts or self.changes or self.files or self.leads)
 
@@ -98,7 +101,10 @@ class CommandEffects:
         )
 
     def led(self) -> None:
-        """It may obey a variable that the line has given it: what it reads or runs is not known, and the host is no place for it."""
+        """Note that it may obey a variable set by the line.
+
+        What it reads or runs is thus unknown, and it must not run on the host.
+        """
         self.inspects = self.filters = False
 
     def ask(self, code: str, text: str, word: ShellWord | None) -> None:
@@ -106,11 +112,11 @@ class CommandEffects:
         self.doubts.append(Finding(Reason(code, text, word.span if word is not None else None)))
 
     def warn(self, code: str, text: str, word: ShellWord | None, floor: Decision = Decision.CONFIRM) -> None:
-        """A person has to see it, whatever else is allowed."""
+        """Add a finding that requires the user's approval, no matter what else is allowed."""
         self.doubts.append(Finding(Reason(code, text, word.span if word is not None else None), floor))
 
     def warn_on_host(self, code: str, text: str, word: ShellWord | None) -> None:
-        """A person has to see it if the line runs on the host."""
+        """Add a finding that requires the user's approval if the line runs on the host."""
         self.unconfined.append(Finding(Reason(code, text, word.span if word is not None else None), Decision.CONFIRM))
 
 
@@ -145,21 +151,21 @@ class PathAnalyzer:
         self.open = (*around.temporary, *self.opened)
 
     def resolved(self, text: str) -> list[path_resolution.ResolvedPath]:
-        """Where a text leads, from each folder."""
+        """Return the paths that a text resolves to, one for each working directory."""
         home, seen = self.judging.home, self.seen
         return [
             path_resolution.resolve_path(text, cwd=cwd, home=home, platform="linux", seen=seen) for cwd in self.cwds
         ]
 
     def within(self, real: str) -> bool:
-        """Whether a resolved path is in the workspace."""
+        """Return True if a resolved path is in the workspace."""
         for root in self.roots:
             if real.startswith(root) and real[len(root) : len(root) + 1] in ("", "/"):
                 return True
         return path_resolution.is_inside_roots(real, self.judging.workspace, seen=self.seen)
 
     def keeps(self, found: path_resolution.ResolvedPath) -> bool:
-        """Whether a path leads to one of Handrail's own files."""
+        """Return True if a path resolves to one of Handrail's own files."""
         return self._kept(found.real) or (found.written != found.real and self._kept(found.written))
 
     def _kept(self, real: str) -> bool:
@@ -168,11 +174,11 @@ class PathAnalyzer:
         return path_resolution.is_inside_roots(real, self.judging.protected, seen=self.seen)
 
     def passing(self, real: str) -> bool:
-        """Whether a resolved path is in a folder for temporary files, or in one that a person has opened to the sandbox."""
+        """Return True if a resolved path is in a temporary directory, or one the user has opened to the sandbox."""
         return any(real.startswith(f"{root}/") or real == root for root in self.open) and not self.within(real)
 
     def changeable(self, found: path_resolution.ResolvedPath) -> bool:
-        """Return True if sandboxed commands may change what a path leads to: the file, or a link on the way to it."""
+        """Return True if sandboxed commands may change what a path resolves to: the file, or a symlink on the way."""
         if self.judging.sandbox is None or place_kinds.is_stream(found.real):
             return False
         return any(self.within(place) or self.passing(place) for place in {found.real, found.written})
@@ -183,11 +189,14 @@ class PathAnalyzer:
         self.unknown_names.append(Finding(Reason("autorun", told, word.span), Decision.CONFIRM))
 
     def readable(self, real: str) -> bool:
-        """True in a folder beside the workspace that the sandbox shows: a toolchain, or one that a person has opened."""
+        """Return True for a path in a directory outside the workspace that the sandbox shows.
+
+        This is a toolchain, or a directory that the user has opened.
+        """
         return path_resolution.is_inside_roots(real, self.judging.readable, seen=self.seen)
 
     def at_home(self) -> bool:
-        """Whether every folder that the shell may be in is in the workspace."""
+        """Return True if every directory that the shell may be in is in the workspace."""
         return all(self.within(str(cwd)) for cwd in self.cwds)
 
     def outer_repository(self) -> str | None:
@@ -199,22 +208,26 @@ class PathAnalyzer:
         return None
 
     def enter(self, folders: Sequence[PurePath]) -> bool:
-        """From here on, relative paths may start in these folders, too: a `cd` may fail. False when there are too many."""
+        """Add directories that relative paths may start in from now on, because a `cd` may fail.
+
+        Returns False if there are too many.
+        """
         self.entered = list(dict.fromkeys(folders))
         self.cwds += [folder for folder in self.entered if folder not in self.cwds]
         self.been += [folder for folder in self.entered if folder not in self.been]
         return len(self.cwds) <= MAX_FOLDERS
 
     def holds(self, found: path_resolution.ResolvedPath) -> bool:
-        """The same, or to a folder that holds one."""
+        """Return True if a path resolves to one of Handrail's own files, or to a directory that contains one."""
         return any(
             path_resolution.is_protected_path(place, self.judging.protected) for place in (found.path, found.named)
         )
 
     def loses_own(self, found: path_resolution.ResolvedPath, does: str) -> bool:
-        """Return True if a change of a folder may change Handrail's files in it.
+        """Return True if a change of a directory may change Handrail's files in it.
 
-        What is put into a folder of the workspace does not: the sandbox keeps them as they are. Nor does deleting or moving it where there are none.
+        Writing into a directory of the workspace does not: the sandbox keeps them unchanged. Nor does deleting or
+        moving a directory that contains none.
         """
         if not self.within(found.real):
             return self.holds(found)
@@ -289,7 +302,7 @@ class PathAnalyzer:
         return any(found.written == link or found.written.startswith(f"{link}/") for link in self.links)
 
     def pattern(self, text: str, word: ShellWord, effects: CommandEffects, *, listing: bool) -> bool:
-        """Whether a pattern can only fit files that may be read."""
+        """Return True if a glob can match only files that may be read."""
         folder, _, name = text.rpartition("/")
         if any(self.fits_keys(found.real) for found in self.resolved(text)):
             effects.warn("own", f"the pattern {text!r} fits what lets a person answer Handrail", word)
@@ -325,9 +338,10 @@ class PathAnalyzer:
         self.searched += [(".", os.path.realpath(cwd), word) for cwd in self.cwds if self.within(str(cwd))]
 
     def secrets_searched(self) -> Iterator[Finding]:
-        """Yield why what the line reads of the workspace is shown where it does not run in the sandbox, which hides secrets.
+        """Yield why reads in the workspace reveal secrets if the line runs outside the sandbox, which hides them.
 
-        Where there is no sandbox, every search in the workspace is asked about as one, so that this is no floor.
+        Without a sandbox, every search in the workspace already requires approval as a search, and the finding has no
+        floor.
         """
         floor = None if self.judging.sandbox is None else Decision.CONFIRM
         for text, folder, word in dict.fromkeys(self.searched):
@@ -336,9 +350,9 @@ class PathAnalyzer:
                 yield Finding(Reason("secret", told, word.span), floor)
 
     def holds_secret(self, text: str, *, glob: bool) -> str | None:
-        """Return a place that keeps secrets below what a text leads to, or among what a pattern fits; None where there is none by known names.
+        """Return a place with secrets below a text's path, or among a glob's matches; None if no known name is found.
 
-        What lies in the workspace does not count, nor what anybody may see.
+        Places in the workspace do not count, nor do those that any user may see.
         """
         for found in self.resolved(text):
             real = found.real
@@ -351,7 +365,7 @@ class PathAnalyzer:
         return None
 
     def _secret_at(self, place: str) -> str | None:
-        """A place itself where it keeps secrets, or one below it that does, or that lets a person answer."""
+        """Return the place at or below this one that keeps secrets or lets someone answer prompts, or None."""
         own = next((str(key) for key in self.judging.keys if f"{key}/".startswith(f"{place.rstrip('/')}/")), None)
         if own is not None or path_resolution.describe_secret(place) is not None:
             return own or place
@@ -362,11 +376,11 @@ class PathAnalyzer:
         return self._lookup.matching(pattern) if folders <= MAX_PATTERNS else (get_fixed_folder(pattern),)
 
     def _places_at(self, real: str) -> Sequence[str]:
-        """Return the places that a resolved path or pattern stands for, as far as they are there."""
+        """Return the existing places that a resolved path or pattern refers to."""
         return (get_fixed_folder(real),) if real.endswith(f"/{SOME_BELOW}") else self._lookup.matching(real)
 
     def fits_keys(self, pattern: str) -> bool:
-        """Whether a resolved pattern could fit what lies in a folder that no tool may read."""
+        """Return True if a resolved pattern could match anything in a directory that no tool may read."""
         names = pattern.split("/")
         return any(
             len(names) >= len(key) and all(_matches_glob(name, shape) for name, shape in zip(key, names, strict=False))
@@ -374,7 +388,7 @@ class PathAnalyzer:
         )
 
     def any_secret(self, folder: str, name: str) -> bool:
-        """Whether a file that is there fits a pattern and keeps a secret. Names alone are looked at."""
+        """Return True if an existing file matches a pattern and keeps a secret; only names are examined."""
         for found in self.resolved(folder or "."):
             with contextlib.suppress(OSError):
                 entries = os.listdir(found.real)
@@ -485,7 +499,7 @@ class PathAnalyzer:
                 effects.losing.append(path)
 
     def renamed(self, text: str, other: str) -> Sequence[str]:
-        """The resolved paths of a file of the workspace and of another name in its folder that nothing has yet; else nothing."""
+        """Return the resolved paths of a workspace file and of an unused name in its directory; otherwise empty."""
         sources, targets = self.resolved(text), self.resolved(other)
         if len(sources) != 1 or len(targets) != 1:
             return ()
@@ -497,7 +511,7 @@ class PathAnalyzer:
         return (source, target) if same and plain and kept else ()
 
     def itself(self, found: path_resolution.ResolvedPath) -> path_resolution.ResolvedPath:
-        """The place of a link itself, whose folder may be reached through links."""
+        """Return the place of a symlink itself, whose directory may be reached through symlinks."""
         if not found.linked:
             return found
         folder, _, name = found.written.rpartition("/")
@@ -508,7 +522,7 @@ class PathAnalyzer:
     def changing(
         self, text: str, found: path_resolution.ResolvedPath, word: ShellWord, effects: CommandEffects, *, does: str
     ) -> bool:
-        """Whether a change at this place is an ordinary one."""
+        """Return True if a change at this place is an ordinary one."""
         effects.changes = True
         real = found.real
         lacks_sandbox = effects.network or self.judging.sandbox is None
@@ -552,7 +566,10 @@ class PathAnalyzer:
         return place_kinds.describe_autorun(PurePath(place)) if self.within(place) else None
 
     def bulk(self, text: str, real: str, glob: bool) -> str | None:
-        """What is deleted whole when that is too much: the workspace, or all temporary files; None when it is less."""
+        """Return a description of what is deleted entirely if that is too much, or None.
+
+        Too much is the workspace, or all temporary files.
+        """
         place = real
         while glob and (name := place.rpartition("/")[2]) and set(name) <= WILDCARD_CHARS:
             place = place.rpartition("/")[0] or "/"
@@ -569,11 +586,14 @@ class PathAnalyzer:
 
 
 def _means_any(text: str) -> bool:
-    """True for a pattern in plain folders that says next to nothing of the names that it fits, such as `*`, `src/*.*` or `c*`."""
+    """Return True for a pattern in plain directories that hardly restricts the names it matches.
+
+    Examples are `*`, `src/*.*` and `c*`.
+    """
     plain = not any(part.startswith(".") for part in text.removeprefix("./").split("/"))
     return plain and sum(map(str.isalnum, text.rpartition("/")[2])) < LETTERS
 
 
 def _matches_glob(name: str, shape: str) -> bool:
-    """Whether a shell takes a shape for this name; one that begins with a dot is fitted by no other beginning."""
+    """Return True if a shell expands a pattern to this name; a leading dot is matched only by a leading dot."""
     return (not name.startswith(".") or shape.startswith(".")) and is_glob_match(name, shape, if_long=True)

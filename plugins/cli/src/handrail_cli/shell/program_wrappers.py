@@ -15,7 +15,7 @@ WordSequence = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class WrapperGrammar:
-    """How to find the inner command: options that take a value in the next word, and operands that stand before it."""
+    """Grammar that locates the inner command: options with a value in the next word, and operands before it."""
 
     valued: str = ""
     long_valued: frozenset[str] = frozenset()
@@ -71,14 +71,14 @@ WRAPPERS: Mapping[str, WrapperGrammar] = {
 
 @dataclass(frozen=True, slots=True)
 class InnerCommand:
-    """What a command runs in its turn: other words, or code for a shell."""
+    """Command that another one runs: other words, or code for a shell."""
 
     argv: tuple[str, ...] = ()
     code: str | None = None
 
 
 def find_inner_commands(argv: WordSequence, *, fed: str | None = None) -> list[InnerCommand]:
-    """What the command runs in its turn. `fed` is the text on its standard input, where that can be told."""
+    """Return what the command runs. `fed` is the text on its standard input, if it can be determined."""
     if not argv:
         return []
     name = argv[0].rpartition("/")[2]
@@ -93,7 +93,7 @@ def find_inner_commands(argv: WordSequence, *, fed: str | None = None) -> list[I
 
 
 def skip_options(argv: WordSequence, grammar: WrapperGrammar) -> WordSequence:
-    """The words behind the options, assignments and operands of a wrapper."""
+    """Return the words after the options, assignments and operands of a wrapper."""
     at = 1
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
         word = argv[at]
@@ -112,7 +112,7 @@ def skip_options(argv: WordSequence, grammar: WrapperGrammar) -> WordSequence:
 
 
 def reads_code_from_input(argv: WordSequence) -> bool:
-    """Whether it is a shell or an interpreter that takes its code from standard input."""
+    """Return True for a shell or interpreter that reads its code from standard input."""
     if not argv:
         return False
     name = argv[0].rpartition("/")[2]
@@ -201,12 +201,12 @@ def _unwrap_jobs(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
 
 
 def _unwrap_anywhere(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
-    """For options that take one value or several: the command begins at one of the words."""
+    """Return each possible inner command for options that take one value or several: it may begin at any word."""
     return [InnerCommand(tuple(argv[at:])) for at in range(1, len(argv)) if not argv[at].startswith("-")]
 
 
 def _unwrap_callback(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
-    """`compgen -C CODE`, `complete -C CODE`, `mapfile -C CODE`."""
+    """Return the code of `compgen -C CODE`, `complete -C CODE`, `mapfile -C CODE`."""
     found = (word[2:] or next(iter(argv[at + 1 : at + 2]), "") for at, word in enumerate(argv) if word.startswith("-C"))
     return [InnerCommand(code=code) for code in found if code]
 
@@ -228,7 +228,10 @@ def _unwrap_env(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
 
 
 def _create_code_option_unwrapper(*letters: str) -> Callable[[WordSequence, str | None], list[InnerCommand]]:
-    """For programs that take code behind an option: `su -c CODE`, `script -qc CODE`, `flock FILE -c CODE`."""
+    """Return an unwrapper for programs that take code after an option.
+
+    Examples are `su -c CODE`, `script -qc CODE` and `flock FILE -c CODE`.
+    """
 
     def found(argv: WordSequence, fed: str | None) -> list[InnerCommand]:
         for at, word in enumerate(argv[1:], 1):

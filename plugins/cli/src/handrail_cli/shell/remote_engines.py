@@ -50,7 +50,7 @@ def find_remote_engine(program: str, judging: EvaluationContext) -> str | None:
 
 
 def _find_docker_engines(judging: EvaluationContext) -> Iterator[str]:
-    """The addresses elsewhere that docker, or what stands for it, may take."""
+    """Yield the remote addresses that docker, or a program in its place, may use."""
     yield from _find_in_variables(judging, "DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS")
     # What asks without approval is given no variables, and obeys the folder in the home in any case.
     folders = {judging.home / ".docker", Path(judging.environment.get("DOCKER_CONFIG") or judging.home / ".docker")}
@@ -64,7 +64,7 @@ def _find_docker_engines(judging: EvaluationContext) -> Iterator[str]:
 
 
 def _find_podman_engines(judging: EvaluationContext) -> Iterator[str]:
-    """The addresses elsewhere that podman may take."""
+    """Yield the remote addresses that podman may use."""
     yield from _find_in_variables(judging, "CONTAINER_HOST", "DOCKER_HOST")
     if connection := judging.environment.get("CONTAINER_CONNECTION"):
         yield connection
@@ -76,7 +76,7 @@ def _find_podman_engines(judging: EvaluationContext) -> Iterator[str]:
 
 
 def _find_print_servers(judging: EvaluationContext) -> Iterator[str]:
-    """The print servers elsewhere that programs of CUPS may ask."""
+    """Yield the remote print servers that programs of CUPS may contact."""
     named = [judging.environment.get("CUPS_SERVER")]
     for file in (judging.home / ".cups/client.conf", Path("/etc/cups/client.conf")):
         named += PRINT_SERVER.findall(_read_settings(file, judging) or "")
@@ -90,19 +90,19 @@ def _find_in_variables(judging: EvaluationContext, *names: str) -> Iterator[str]
 
 
 def _iter_if_remote(address: Any) -> Iterator[str]:
-    """The address, where it is not one of this machine; one that is not told is elsewhere."""
+    """Yield the address unless it is local; an unspecified address counts as remote."""
     if not isinstance(address, str) or not LOCAL_SOCKET.fullmatch(address):
         yield str(address or "an address that is not told")
 
 
 def _find_context_address(folder: Path, context: str, judging: EvaluationContext) -> Any:
-    """The address of a docker context, None where it is not told."""
+    """Return the address of a docker context; None if it is not specified."""
     file = folder / "contexts/meta" / hashlib.sha256(context.encode()).hexdigest() / "meta.json"
     return _get_nested(_parse_settings(file, json.loads, judging), "Endpoints", "docker", "Host")
 
 
 def _find_configured_services(folders: tuple[Path, ...], judging: EvaluationContext) -> Iterator[str]:
-    """The services elsewhere that `containers.conf` in these folders has podman ask."""
+    """Yield the remote services that `containers.conf` in these directories configures for podman."""
     for file in (file for folder in folders for file in _list_container_settings(folder)):
         engine = _parse_settings(file, tomllib.loads, judging).get("engine")
         if name := _get_nested(engine, "active_service"):
@@ -124,7 +124,7 @@ def _get_nested(settings: Any, *names: str) -> Any:
 
 
 def _parse_settings(file: Path, parse: Callable[[str], Any], judging: EvaluationContext) -> Mapping[str, Any]:
-    """The settings in a file, empty where there is none."""
+    """Return the settings in a file, empty if the file does not exist."""
     text = _read_settings(file, judging)
     if text is None:
         return {}
@@ -139,7 +139,7 @@ def _parse_settings(file: Path, parse: Callable[[str], Any], judging: Evaluation
 
 
 def _read_settings(file: Path, judging: EvaluationContext) -> str | None:
-    """The text of a settings file, None where there is none."""
+    """Return the text of a settings file; None if it does not exist."""
     if judging.read_text is None:
         return None
     text = judging.read_text(file)

@@ -60,7 +60,7 @@ class RepositoryChanges:
     def run(
         self, use: ProgramUse, words: Sequence[ShellWord], folders: Sequence[PurePath], touches: Sequence[Access]
     ) -> None:
-        """A program that is known is run in one of these folders."""
+        """Record a known program that runs in one of these directories."""
         name = words[0].guess.rpartition("/")[2]
         # `env -i` takes away what keeps git to one repository.
         own = words[1 : min((inner.start for inner in use.inner), default=None)]
@@ -87,7 +87,7 @@ class RepositoryChanges:
             self.touch(touches)
 
     def touch(self, touches: Sequence[Access]) -> None:
-        """The shell opens files, or a program that otherwise reads."""
+        """Record files opened by the shell, or by a program that otherwise reads."""
         self.mixed = self.mixed or any(touch.kind in ("write", "delete") for touch in touches)
 
     def _work(self, leading: Sequence[ShellWord], folders: Sequence[PurePath]) -> None:

@@ -29,10 +29,10 @@ def find_unrestorable_reason(losing: Sequence[str], judging: EvaluationContext) 
 
 
 def _find_unrestorable(paths: Iterable[str], roots: Sequence[str], *, since: float = math.inf) -> Iterator[str]:
-    """The files among and below these resolved paths and patterns whose present contents git does not have.
+    """Yield the files among and below these resolved paths and patterns whose present contents git does not have.
 
-    `roots` are those of the workspace. Generated folders can be made again, and count as nothing, if that was said before `since` (unix time in
-    seconds). A folder with too many files to compare stands for them.
+    `roots` are those of the workspace. Generated directories can be regenerated and do not count, if they were declared
+    as such before `since` (Unix time in seconds). A directory with too many files to compare is yielded in their place.
     """
     indexes, coverage, lookup = GitIndexes(), FileCoverage((), ()), PathLookup()
     for path in dict.fromkeys(paths):
@@ -67,7 +67,7 @@ def _find_unrestorable_below(
 
 
 def _is_generated_path(path: str, coverage: FileCoverage, roots: Sequence[str], since: float) -> bool:
-    """True for a generated folder of the workspace and for what is in one."""
+    """Return True for a generated directory of the workspace and for anything inside one."""
     while any(path.startswith(f"{root}/") for root in roots):
         if coverage.reason_against(path, root=path, is_folder=os.path.isdir(path), since=since) in REGENERATED_REASONS:
             return True

@@ -1,4 +1,4 @@
-"""What a person has to see each time: secrets among the words of a command, and the files and settings that Handrail judges by."""
+"""Words the user must review each time: secrets in a command, and the files and settings that Handrail judges by."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_PATH = 400
 
 
 class SensitiveWordScanner:
-    """Looks at the words of one line's commands, each once in each folder that it stands in."""
+    """Scanner of the words of one line's commands, which examines each word once per directory."""
 
     def __init__(self, judging: EvaluationContext, places: PathAnalyzer) -> None:
         self._judging = judging
@@ -37,11 +37,11 @@ class SensitiveWordScanner:
         self._secrets: dict[str, str | None] = {}
 
     def forget(self) -> None:
-        """From here on, the same words may lead elsewhere."""
+        """Forget the secrets found so far, because the same words may resolve elsewhere from now on."""
         self._secrets.clear()
 
     def look(self, words: Sequence[ShellWord], effects: CommandEffects) -> None:
-        """Secrets, and Handrail's own files, among the words of a command that does more than it is known to read."""
+        """Warn of secrets and Handrail's own files among the words of a command not known to only read."""
         name = words[0].guess.rpartition("/")[2]
         for word in words[1:]:
             if name in PRINTING_PROGRAMS and (
@@ -56,7 +56,7 @@ class SensitiveWordScanner:
                 effects.warn("own", "files by which Handrail judges are named in it", word)
 
     def look_at_code(self, word: ShellWord, effects: CommandEffects) -> None:
-        """Secrets, Handrail's own files, and places outside the workspace that literals in the code of an interpreter name."""
+        """Warn of secrets, Handrail's own files, and places outside the workspace named by literals in code."""
         for text in dict.fromkeys(match[2] for match in LITERAL.finditer(word.guess)):
             literal = ShellWord(text, text, word.span)
             if (what := self._secret_in(literal)) is not None:
@@ -67,7 +67,10 @@ class SensitiveWordScanner:
                 effects.warn("outside", f"it names {text!r}, outside the workspace", word)
 
     def _is_elsewhere(self, text: str) -> bool:
-        """True for a path that the sandbox does not show. What begins like no folder that is there is an address or a pattern, not a path."""
+        """Return True for a path that the sandbox does not show.
+
+        Text that begins with no existing directory is an address or a pattern rather than a path.
+        """
         for found in self._places.resolved(text):
             shown = (
                 self._places.within(found.real) or self._places.passing(found.real) or place_kinds.is_stream(found.real)
@@ -101,7 +104,7 @@ class SensitiveWordScanner:
 
 
 def find_handrail_calls(command: SimpleCommand) -> list[Finding]:
-    """One for each place where the command runs Handrail, which may change how commands are judged."""
+    """Return a finding for each place where the command runs Handrail, which may change how commands are judged."""
     guess = command.guess
     if command.program in PRINTING_PROGRAMS or not guess or READ_ONLY_PROGRAM.match(guess[0]):
         return []
@@ -114,7 +117,7 @@ def find_handrail_calls(command: SimpleCommand) -> list[Finding]:
 
 
 def _strip_git_revision(word: ShellWord) -> ShellWord:
-    """`HEAD:.env`: a file as it once was, to git."""
+    """Return the path in `HEAD:.env`, which git reads as an earlier version of a file."""
     commit, colon, path = word.guess.partition(":")
     if not colon or "/" in commit.rstrip("/") or path.startswith("//"):
         return word

@@ -1,4 +1,7 @@
-"""Keys into a terminal and text for a running command, judged as the commands that they are. Both are the host: nothing there runs in a sandbox."""
+"""Judgment of keys typed into a terminal, and of text for a running command, as the commands they are.
+
+Both act on the host: nothing there runs in a sandbox.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ OPEN_VIEWS = (View.SHELL, View.SYSTEM)
 
 
 def judge_typed_keys(focus: KeyboardTarget, judging: EvaluationContext) -> Opinion | None:
-    """The opinion on what the keys of a call would have a terminal's shell do; None when they run nothing and nothing is unknown.
+    """Return the opinion on what the keys of a call would have a terminal's shell do.
 
-    It is asked about each time: what a yes was given to was this line in this terminal, which the call alone does not say.
+    None if they run nothing and nothing is unknown. Approval is required each time: it was given for this line in this
+    terminal, which the call alone does not specify.
     """
     circumstances = replace(judging, sandbox=None)
     # What stands on the line is looked at too, so that a catastrophe is never one key away.
@@ -41,10 +45,11 @@ def judge_typed_keys(focus: KeyboardTarget, judging: EvaluationContext) -> Opini
 
 
 def judge_written_text(focus: KeyboardTarget, read: Callable[[str], Opinion]) -> Opinion:
-    """The opinion on all that a running command was given, with what this call gives it. `read` judges one text.
+    """Return the opinion on all text given to a running command, including that of this call. `read` judges one text.
 
-    Each line is judged by itself as well: a program that the shell started may have read the lines before it, and their quotes. What would
-    run code in the sandbox of `execute_cli` runs here without one, and is asked about in every mode.
+    Each line is also judged separately: a program that the shell started may have read the lines before it, and their
+    quotes. Code that would run in the sandbox of `execute_cli` runs here without one, and requires approval in every
+    mode.
     """
     text = "\n".join((*focus.lines, focus.rest or ""))
     whole = read(text)
@@ -78,18 +83,18 @@ def _is_code_execution(part: SubCommand) -> bool:
 
 
 def _combine_rules(floored: Sequence[Opinion], reasons: Sequence[Reason]) -> str:
-    """The name of several floors together: a rule that lifts one of them lifts none of the others."""
+    """Return the combined name of several floors: a rule that lifts one of them lifts none of the others."""
     codes = [code for opinion in floored for code in opinion.rule.partition(":")[2].split("+")]
     return f"shell:{'+'.join(dict.fromkeys((*codes, *(reason.code for reason in reasons))))}"
 
 
 def _deduplicate_reasons(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
-    """The reasons, each text once."""
+    """Return the reasons, each text once."""
     return tuple({reason.text: reason for reason in reversed(reasons)}.values())[::-1][:MAX_REASONS]
 
 
 def _move_reasons(opinion: Opinion, whole: Opinion, earlier: int) -> tuple[Reason, ...]:
-    """An opinion's reasons, with their places in the text of this call where they have one there."""
+    """Return an opinion's reasons, with their positions in the text of this call if they have one there."""
     return tuple(
         replace(reason, span=_move_span(reason.span, earlier) if opinion is whole else None)
         for reason in opinion.reasons
@@ -106,7 +111,10 @@ def _is_allowed_openly(opinion: Opinion) -> bool:
 
 
 def _sets_obeyed_variable(part: SubCommand) -> bool:
-    """True for what gives later commands a variable that programs may obey: those of a terminal keep its environment."""
+    """Return True for a subcommand that gives later commands a variable that programs may obey.
+
+    Commands of a terminal keep its environment.
+    """
     return any(
         touch.kind == "session"
         and touch.what != "PWD"
@@ -116,11 +124,11 @@ def _sets_obeyed_variable(part: SubCommand) -> bool:
 
 
 def _find_assigned_value(variable: str, part: SubCommand) -> str:
-    """The value that a part sets a variable to; empty where it names none."""
+    """Return the value that a subcommand sets a variable to; empty if its words do not name one."""
     assigned = (word.partition("=") for word in part.argv)
     return next((value for name, _, value in assigned if name.removesuffix("+") == variable), "")
 
 
 def _remove_spans(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """Reasons without their places, which are in the line and not in an argument, and in the words of a terminal."""
+    """Return reasons worded for a terminal, without their positions, which are in the line and not in an argument."""
     return tuple(ON_HOST_REASON if reason.code == NO_SANDBOX else replace(reason, span=None) for reason in reasons)

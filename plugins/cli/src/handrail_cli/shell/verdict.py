@@ -1,13 +1,13 @@
-"""What one command line for bash is worth: reads it whole, and says what speaks against running it.
+"""Verdict on one command line for bash: parses all of it and collects the reasons against running it.
 
-    nothing but reading what anybody may see        allow
-    an ordinary change, understood wholly           allow in the sandbox; where there is none, or it lacks what is needed, confirm
-    what may do harm                                confirm, each time (a floor)
-    what is not understood                          confirm
-    a small set that a yes cannot undo              deny, in every mode
+    only reads data that any user may see           allow
+    ordinary change, completely understood          allow in the sandbox; confirm without one, or without what it needs
+    potentially harmful                             confirm, each time (a floor)
+    not understood                                  confirm
+    a small set whose harm cannot be undone         deny, in every mode
 
-Programs that a repository's own configuration names (`core.fsmonitor`, drivers of diffs) cannot be known without opening a file; a repository
-inside the workspace is taken as one that the person trusts.
+Programs that a repository's own configuration names (`core.fsmonitor`, drivers of diffs) cannot be known without
+opening a file; a repository inside the workspace is assumed to be trusted by the user.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ def judge_line(
     stdin: str | None = None,
     around: HostEnvironment | None = None,
 ) -> Opinion:
-    """The opinion on one command line for bash, run in `cwd` (default: the session's) with `stdin` on its standard input.
+    """Return the opinion on one command line for bash, run in `cwd` (default: the session's).
 
-    `around` is what `read_host_environment` gives for the same circumstances, so that it need not be found out for each command.
+    `stdin` is the text on its standard input. `around` is the result of `read_host_environment` for the same context,
+    which avoids computing it for each command.
     """
     cwd = cwd if cwd is not None else judging.cwd
     variables = list_known_variables(judging, cwd)
@@ -98,14 +99,14 @@ def judge_line(
 
 
 def _is_one_program(analysis: ParsedLine) -> bool:
-    """Return True for a line that is one command and opens no files by itself."""
+    """Return True for a line with a single command that opens no files by redirection."""
     if len(analysis.commands) != 1 or analysis.opaque or analysis.assigned:
         return False
     return all(redirect.operator == ">&" for redirect in analysis.commands[0].redirects)
 
 
 def _split_into_steps(analysis: ParsedLine, weighing: LineAnalyzer, cwd: PurePath) -> tuple[CommandStep, ...]:
-    """Return the steps that a line is run in, so that git can change the repository in its own."""
+    """Return the steps that a line is run in, which let git change the repository in its own step."""
 
     def weigh(part: ParsedLine, folders: Sequence[PurePath]) -> tuple[RepositoryChanges, Sequence[PurePath]]:
         alone = LineAnalyzer(weighing.judging, folders, weighing.around, weighing.variables, weighing.codes)
@@ -116,7 +117,7 @@ def _split_into_steps(analysis: ParsedLine, weighing: LineAnalyzer, cwd: PurePat
 
 
 def list_known_variables(judging: EvaluationContext, cwd: PurePath) -> dict[str, str]:
-    """The variables whose value is certain whatever the host has set."""
+    """Return the variables whose value is certain, regardless of what the host has set."""
     return {
         "HOME": str(judging.home),
         "PWD": str(cwd),
@@ -196,9 +197,9 @@ def _create_opinion(weighing: LineAnalyzer, judging: EvaluationContext) -> Opini
 
 
 def _may_leave_sandbox(weighing: LineAnalyzer, withheld: Sequence[Reason]) -> bool:
-    """Return True if a line may run on the host though there is a sandbox: somebody's yes is for the host.
+    """Return True if a line may run on the host although there is a sandbox: its approval is for the host.
 
-    In permissive mode nobody says it where the line can do without the host.
+    In permissive mode, approval is not requested for a line that can do without the host.
     """
     codes = {doubt.reason.code for doubt in weighing.doubts} | {reason.code for reason in withheld}
     if weighing.judging.sandbox is None or not codes:
@@ -210,7 +211,7 @@ def _may_leave_sandbox(weighing: LineAnalyzer, withheld: Sequence[Reason]) -> bo
 def _judge_by_hosts(
     weighing: LineAnalyzer, judging: EvaluationContext, parts: tuple[SubCommand, ...]
 ) -> Opinion | None:
-    """The opinion on an ordinary change that lacks nothing but connections to some hosts; None for any other."""
+    """Return the opinion on an ordinary change that lacks only connections to some hosts; None for any other line."""
     if not (weighing.network and weighing.hosts and weighing.by_host and _can_filter_hosts(judging)):
         return None
     assert judging.sandbox is not None
@@ -254,17 +255,17 @@ def _is_undo_needed(weighing: LineAnalyzer, judging: EvaluationContext) -> bool:
 
 
 def _create_likely_reach(weighing: LineAnalyzer, judging: EvaluationContext) -> Reach | None:
-    """The hosts that a line may connect to which is not known to need any."""
+    """Return the hosts that a line not known to need any may connect to; None if hosts cannot be filtered."""
     return Reach(tuple(weighing.likely)) if _can_filter_hosts(judging) else None
 
 
 def _can_filter_hosts(judging: EvaluationContext) -> bool:
-    """True if the sandbox here can give the network to some hosts, and does not give all of it anyhow."""
+    """Return True if the sandbox can allow only some hosts and does not allow the entire network anyway."""
     return judging.sandbox is not None and judging.sandbox.filters and not judging.sandbox.network
 
 
 def _judge_read_only(weighing: LineAnalyzer, judging: EvaluationContext, parts: tuple[SubCommand, ...]) -> Opinion:
-    """The opinion on a line that changes nothing: where it may run without approval."""
+    """Return the opinion on a line that changes nothing, which says where it may run without approval."""
     view = weighing.view
     if view in (View.SHELL, View.SYSTEM):
         return Opinion(SHELL_RULE, Decision.ALLOW, parts=parts, view=view)
@@ -280,7 +281,7 @@ def _judge_read_only(weighing: LineAnalyzer, judging: EvaluationContext, parts: 
 
 
 def _explain_inspection(weighing: LineAnalyzer) -> tuple[Reason, ...]:
-    """A reason that tells the caller which programs see the sandbox in place of the system."""
+    """Return a reason that tells the caller which programs see the sandbox instead of the system."""
     if not weighing.inspecting:
         return ()
     names = list(dict.fromkeys(weighing.inspecting))
@@ -290,7 +291,7 @@ def _explain_inspection(weighing: LineAnalyzer) -> tuple[Reason, ...]:
 
 
 def _find_missing_needs(weighing: LineAnalyzer, judging: EvaluationContext) -> tuple[Reason, ...]:
-    """What an ordinary change would need that there is not."""
+    """Return the reasons for what an ordinary change needs and does not have."""
     if not weighing.changes:
         return ()
     if judging.sandbox is None:

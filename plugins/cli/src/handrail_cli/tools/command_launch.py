@@ -32,7 +32,7 @@ ASSIGNING_BUILTINS = frozenset(("printf", "test", "[", "[["))
 
 
 def find_answer_rules(context: ToolContext) -> Sequence[AnswerRule]:
-    """The rules that answer a program of this command."""
+    """Return the rules that answer a program of this command."""
     answers = get_cli_settings(context).answers
     if not answers:
         return ()
@@ -141,9 +141,10 @@ def _without_files(limits: HostLimits) -> HostLimits:
 
 
 async def _should_shorten_path(context: ToolContext) -> bool:
-    """True for a command on the host that nobody was asked about: programs that commands in the sandbox have put on PATH are not for it.
+    """Return True for a command on the host that runs without approval.
 
-    One that runs code of the workspace by a rule, or in permissive mode, is given PATH as it is: it needs no such program to be led astray.
+    Programs that sandboxed commands have put on PATH are not for it. A command that runs code of the workspace by a
+    rule, or in permissive mode, gets PATH unchanged: misleading it requires no such program.
     """
     verdict = context.verdict
     if context.sandbox is not None or verdict.view is not None or verdict.approved is not None:
@@ -155,7 +156,7 @@ async def _should_shorten_path(context: ToolContext) -> bool:
 
 
 def _find_withheld_variables(command: str, context: ToolContext, processes: SessionProcesses) -> frozenset[str]:
-    """The session's variables that a command on the host is not given; builtins alone obey none of a program's."""
+    """Return the session's variables withheld from a command on the host; builtins alone obey no such variables."""
     if context.sandbox is not None or context.verdict.view is View.SHELL or not context.environment:
         return frozenset()
     from handrail_cli.process.withheld_variables import find_withheld_variables
@@ -168,7 +169,7 @@ def _find_withheld_variables(command: str, context: ToolContext, processes: Sess
 def _apply_network_setup(
     sandbox: Confinement, environment: Mapping[str, str], folder: Path, context: ToolContext
 ) -> tuple[Confinement, dict[str, str]]:
-    """The sandbox and the environment with what programs need to fetch packages, or to find those that were fetched."""
+    """Return the sandbox and the environment with what programs need to fetch packages, or to find those fetched."""
     from handrail_cli.tools.network_setup import find_cache_variables, prepare_networked_sandbox, show_registries
 
     reach = context.verdict.reach
@@ -233,7 +234,7 @@ def _resolve_folder(command: CommandParams, context: ToolContext) -> Path:
 
 
 def is_state_unchanged(context: ToolContext) -> bool:
-    """True if the shell is certainly the same afterwards: nothing runs but programs that read."""
+    """Return True if the shell is certainly unchanged afterwards: only programs that read are run."""
     verdict = context.verdict
     if verdict.view in (View.SYSTEM, View.FILES):
         return True

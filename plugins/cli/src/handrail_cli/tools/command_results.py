@@ -52,7 +52,10 @@ ONE_MEANS_NO = frozenset(
 
 
 def report_background(process: CommandProcess, processes: SessionProcesses, context: ToolContext) -> Mapping[str, Any]:
-    """Keep a command that nobody waits for. Returns its result so far, with the id under which it goes on."""
+    """Keep a command that is not waited for.
+
+    Returns its result so far, with the id under which it continues.
+    """
     id = processes.keep(process)
     context.goes_on(lambda: process.running)
     told = f"It runs in the background; read_process gives what it writes, stop_process({id!r}) ends it."
@@ -135,7 +138,7 @@ def _describe_prompts(attention: PromptWatcher, prompt: DetectedPrompt | None) -
 async def _stop_keyless_command(
     attention: PromptWatcher, context: ToolContext, processes: SessionProcesses
 ) -> Mapping[str, Any]:
-    """Stop a command that waits for keys and has no terminal: nobody can press any."""
+    """Stop a command that waits for keys and has no terminal: no key can be pressed."""
     prompt = attention.process.prompt
     await processes.stop(attention.process)
     error = Downstream(
@@ -147,7 +150,7 @@ async def _stop_keyless_command(
 
 
 def _lacks_network(context: ToolContext) -> str:
-    """Return what a person should know of a command that waits, where it was in a sandbox without the network."""
+    """Return what the user should know of a waiting command, if it was in a sandbox without network access."""
     sandbox = context.sandbox
     return "" if sandbox is None or sandbox.network or sandbox.hosts else "the sandbox has no network to wait for; "
 
@@ -170,7 +173,7 @@ def _report_timeout(
 async def wait_for_result(
     attention: PromptWatcher, seconds: float, command: CommandParams, context: ToolContext, processes: SessionProcesses
 ) -> Mapping[str, Any]:
-    """Wait until a command has ended. Returns its result, or what there is of it by then."""
+    """Wait until a command has ended. Returns its result, or the part of it available by then."""
     unfinished = await wait_for_end(attention, seconds, command, context, processes)
     return unfinished if unfinished is not None else report_ended(attention, command, context, processes)
 
@@ -178,7 +181,7 @@ async def wait_for_result(
 def report_ended(
     attention: PromptWatcher, command: CommandParams, context: ToolContext, processes: SessionProcesses
 ) -> Mapping[str, Any]:
-    """Take in what a command that has ended leaves behind. Returns its result, with notes on what its output does not say."""
+    """Process the state left by an ended command. Returns its result, with notes on what its output omits."""
     process = attention.process
     code = process.exit_code
     assert code is not None
@@ -294,7 +297,7 @@ def _find_partly_shown(context: ToolContext) -> Sequence[str]:
 
 
 def _find_limit_reached(code: int, launch: LaunchRequest) -> str | None:
-    """The configured limit that a command was ended by, as far as its end tells."""
+    """Return the configured limit that ended a command, as far as its exit code shows, or None."""
     limits = launch.limits if launch.sandbox is None else None
     if limits is None:
         return None
@@ -331,7 +334,10 @@ def _describe_denial(report: Mapping[str, Any], context: ToolContext, code: int)
 
 
 def _find_missing_hosts(found: Denial, sandbox: Confinement, verdict: Verdict) -> tuple[str, ...]:
-    """Return the hosts that a person may be asked about: those that were refused, and without any network those that the program is known to use."""
+    """Return the hosts that the user may be prompted for.
+
+    These are the hosts that were refused and, without any network, those that the program is known to use.
+    """
     if not sandbox.sandbox.filters:
         return ()
     reach = verdict.reach if found.what == "network" and not sandbox.hosts else None
@@ -397,7 +403,7 @@ def report_output(
     prompt: DetectedPrompt | None = None,
     process_id: str | None = None,
 ) -> dict[str, Any]:
-    """The keys that every result has, with what was written so far."""
+    """Return the keys common to all results, with the output so far."""
     from handrail_cli.tools.output_report import describe_outputs
 
     outputs = {

@@ -1,4 +1,4 @@
-"""How results tell what a command wrote."""
+"""Representation of a command's output in results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARTIFACT_KEYS = {"stdout": "artifact", "stderr": "stderr_artifact"}
 
 
 def describe_outputs(outputs: Mapping[str, OutputText]) -> tuple[dict[str, Any], list[str]]:
-    """The keys of a result for these outputs, by the names of their streams, and what there is to say about them."""
+    """Return the result keys for these outputs, by stream name, and the notes on them."""
     keys: dict[str, Any] = {name: shown.text for name, shown in outputs.items()}
     notes: list[str] = []
     if any(shown.truncated for shown in outputs.values()):

@@ -42,7 +42,7 @@ class CommandStarter(Protocol):
     """Starts commands on one system."""
 
     def shell(self, programs: HostPrograms) -> str | None:
-        """Where the bash is that runs commands, empty where the system's own shell does; None when there is neither."""
+        """Return the path of the bash that runs commands; empty for the system's own shell, None without either."""
         ...
 
     def start(self, launch: LaunchRequest, mark: str) -> CommandProcess:
@@ -50,15 +50,16 @@ class CommandStarter(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what it keeps for commands to come."""
+        """Release the resources kept for later commands."""
         ...
 
 
 class SessionProcesses:
-    """Every command of one session, and what the session's shell remembers besides its folder and variables. Service `shell`, scope session.
+    """All commands of one session, and the state of its shell besides working directory and variables.
 
-    `unset` are variables of the host that a command took away. Closing ends what still runs, and `ended` says what of it had been left running.
-    What is left running is written down in `ledger`.
+    Service `shell`, scope session. `unset` are variables of the host that a command removed. Closing ends what still
+    runs, and `ended` lists which of the commands ended this way were left running. Commands left running are recorded
+    in `ledger`.
     """
 
     def __init__(self, starter: CommandStarter, ledger: ProcessRegistry) -> None:
@@ -84,7 +85,7 @@ class SessionProcesses:
 
     @classmethod
     async def open(cls, context: ServiceContext) -> SessionProcesses:
-        """The service, with nothing running."""
+        """Create the service, with nothing running."""
         ledger = ProcessRegistry(context.state)
         if sys.platform == "win32":
             from handrail_cli.process.windows_process import WindowsStarter
@@ -95,13 +96,16 @@ class SessionProcesses:
         return cls(PosixStarter(), ledger)
 
     def host_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """A copy of the host's environment without credentials."""
+        """Return a copy of the host's environment without credentials."""
         if self._host is None or self._host[0] is not environment:
             self._host = (environment, remove_credentials(environment))
         return self._without_unset(self._host[1])
 
     def visible_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """A copy of what builtins that nobody was asked about see of the host's environment: no more than a command in the sandbox."""
+        """Return a copy of the host's environment as seen by builtins that run without approval.
+
+        They see no more than a command in the sandbox.
+        """
         if self._visible is None or self._visible[0] is not environment:
             self._visible = (environment, select_visible_variables(environment, environment))
         return self._without_unset(self._visible[1])
@@ -121,11 +125,14 @@ class SessionProcesses:
         return Path(self._empty.name)
 
     def shell(self, programs: HostPrograms) -> str | None:
-        """Where the bash is that runs commands, empty where the system's own shell does; None when there is neither."""
+        """Return the path of the bash that runs commands; empty for the system's own shell, None without either."""
         return self._starter.shell(programs)
 
     def command_line(self, argv: Sequence[str], programs: HostPrograms) -> str:
-        """The command that runs a program with these words in the shell that is there; `InvalidArguments` where that cannot be said in it."""
+        """Return the command that runs a program with these words in the available shell.
+
+        Raises `InvalidArguments` if the shell cannot express it.
+        """
         if self.shell(programs) != "":
             return shlex.join(argv)
         from handrail_cli.process.windows_start import create_cmd_line
@@ -138,7 +145,10 @@ class SessionProcesses:
             ) from exc
 
     def left_by(self, process: CommandProcess, written: bytes) -> ShellState | None:
-        """What the shell of a command left behind. Most leave what the one before them did, and are not read again."""
+        """Return the state that a command's shell left behind.
+
+        Most shells leave the same state as the one before them, which is then not parsed again.
+        """
         plain = written.replace(process.mark.encode(), b"")
         before, given, left = self._left
         if plain != before or given != process.environment:
@@ -184,12 +194,12 @@ class SessionProcesses:
         self._warden.foreground(process.pid, process.mark)
 
     def finished(self, process: CommandProcess) -> None:
-        """A command in the foreground is over, with nothing left of it."""
+        """Release a command in the foreground that has ended completely."""
         process.close()
         self._over(process)
 
     def keep(self, process: CommandProcess) -> str:
-        """A command goes on running; its `process_id`."""
+        """Keep a command that continues to run and return its `process_id`."""
         self._foreground.discard(process)
         if process.id is None:
             self._handles += 1
@@ -211,7 +221,7 @@ class SessionProcesses:
         return process.id
 
     def get(self, process_id: str) -> CommandProcess:
-        """The command with that `process_id`; `NotFound` names those there are."""
+        """Return the command with that `process_id`; `NotFound` names the existing ones."""
         if process_id not in self._known:
             known = ", ".join(self._known) or "none"
             raise NotFound(f"no process {process_id!r} in this session; there are: {known}")
@@ -244,7 +254,7 @@ class SessionProcesses:
             )
 
     def all(self) -> list[CommandProcess]:
-        """Those with a `process_id`, in the order they were started."""
+        """Return the commands with a `process_id`, in the order they were started."""
         return list(self._known.values())
 
     async def stop(self, process: CommandProcess, *, patience: float = TERM_S) -> None:
@@ -266,7 +276,10 @@ class SessionProcesses:
             self._ledger.remove(_create_ledger_entry(process))
 
     async def close(self) -> None:
-        """End what still runs: commands that are waited for whole, those left running as a closing terminal does."""
+        """End what still runs.
+
+        Commands that are waited for are ended completely, those left running as by a terminal that closes.
+        """
         await asyncio.gather(*(self.stop(process) for process in list(self._foreground)))
         left = [process for process in self._known.values() if process.running]
         await asyncio.gather(*(process.hang_up() for process in left))
@@ -298,7 +311,7 @@ class SessionProcesses:
 
 
 def compute_written_text(process: CommandProcess, invocation: Invocation) -> WrittenText:
-    """All that the input of a command was given, with what this call gives it."""
+    """Return all text that a command's input was given, including that of this call."""
     given: Any = invocation.params
     text: str = given.text
     terminal = process.launch.terminal is not None
@@ -311,12 +324,12 @@ def compute_written_text(process: CommandProcess, invocation: Invocation) -> Wri
 
 
 def _is_still_running(process: CommandProcess) -> bool:
-    """Whether something of an ended command goes on running."""
+    """Return True if any process of an ended command is still running."""
     return any(map(pid_exists, process.daemons)) or bool(find_marked_processes(_get_mark_assignment(process)))
 
 
 def _create_ledger_entry(process: CommandProcess) -> RunningProgram:
-    """The command as the ledger of what runs has it."""
+    """Return the command's entry in the ledger of running programs."""
     # The number of a shell that has ended may be another's by now.
     pid = process.pid if process.exit_code is None else 0
     return RunningProgram.of(
@@ -325,5 +338,5 @@ def _create_ledger_entry(process: CommandProcess) -> RunningProgram:
 
 
 def _get_mark_assignment(process: CommandProcess) -> str:
-    """What stands in the environment of all that it started."""
+    """Return the variable assignment in the environment of every process that it started."""
     return f"{MARK_VARIABLE}={process.mark}"

@@ -132,13 +132,13 @@ CHECKS: Mapping[str, str] = {
 
 @lru_cache(maxsize=256)
 def load_grammar(name: str) -> Callable[[ArgumentMatch, int], None]:
-    """What takes the words of a row that says `by/NAME`, from the word with this number on."""
+    """Return the function that matches the words of a row with `by/NAME`, from the word with a given index on."""
     return cast("Callable[[ArgumentMatch, int], None]", _load_function(GRAMMARS[name]))
 
 
 @lru_cache(maxsize=256)
 def load_check(name: str) -> Callable[[ArgumentMatch], None]:
-    """What follows a row that says `then/NAME`."""
+    """Return the check that follows a row with `then/NAME`."""
     return cast("Callable[[ArgumentMatch], None]", _load_function(CHECKS[name]))
 
 

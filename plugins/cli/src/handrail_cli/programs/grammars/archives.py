@@ -59,7 +59,7 @@ LETTERS_PLAIN = frozenset("zjJavhkmpOUWSsoplBiRnGM")
 
 
 def take_tar(taking: ArgumentMatch, start: int) -> None:
-    """`tar MODE…`: letters with or without a dash, long options, members and files."""
+    """Match `tar MODE…`: letters with or without a dash, long options, members and files."""
     words = taking.words
     found = TarCall(taking)
     at = start
@@ -98,7 +98,10 @@ class TarCall:
         self.removes = False
 
     def letters(self, text: str, at: int, *, bundled: bool) -> int:
-        """A cluster of letters; in the old style, without a dash, their values follow in order."""
+        """Match a cluster of letters and return the index of the next word.
+
+        In the old style, without a dash, their values follow in order.
+        """
         behind = at + 1
         for offset, letter in enumerate(text):
             if letter in "crutxAd":
@@ -124,7 +127,7 @@ class TarCall:
         return behind
 
     def long(self, text: str, at: int) -> int:
-        """One long option; where the next word stands."""
+        """Match one long option and return the index of the next word."""
         name, equals, value = text.partition("=")
         bare = name[2:]
         if bare in MODE_OPTIONS:
@@ -158,7 +161,7 @@ class TarCall:
         return at + 1
 
     def valued(self, role: str, at: int, value: str | None) -> None:
-        """A value with its role."""
+        """Record a value with its role."""
         if at >= len(self.taking.words):
             self.taking.doubt(len(self.taking.words) - 1)
         elif role == "archive":
@@ -171,11 +174,11 @@ class TarCall:
                 self.taking.needs.add("reads_list")
 
     def runs(self, name: str, at: int) -> None:
-        """An option that runs a program."""
+        """Record an option that runs a program."""
         self.taking.worsen("dangerous", code="runs_program", why=f"{name} of tar runs a program", at=at)
 
     def settle(self) -> None:
-        """What the mode makes of archive, folder and operands."""
+        """Derive the effects on the archive, the directory and the operands from the mode."""
         taking = self.taking
         if self.archive is not None and re.match(
             r"[^/]+:", self.archive[1] or taking.words[self.archive[0]].text or ":"
@@ -201,20 +204,20 @@ class TarCall:
 
 
 def check_unzip(taking: ArgumentMatch) -> None:
-    """It unpacks where it is, unless told where to, or only to look."""
+    """Note that `unzip` extracts into the working directory, unless given another or only asked to list."""
     taking.named = [one for one in taking.named if one.role != "name"]
     if not taking.harmless and not taking.given("-d"):
         taking.name("dest", 0, ".")
 
 
 def check_patch(taking: ArgumentMatch) -> None:
-    """It changes the files that the patch names, unless it is told which one or only to look."""
+    """Note that `patch` changes the files the patch names, unless told which file or only to check."""
     if not taking.harmless and not any(one.role == "write" for one in taking.named):
         taking.name("dest", 0, ".")
 
 
 def check_compressor(taking: ArgumentMatch) -> None:
-    """What is packed is replaced, unless it goes to standard output; `zcat` and its like only print."""
+    """Note that compressed files are replaced, unless written to standard output; `zcat` and the like only print."""
     if not taking.operands and not taking.given("-o", "--output"):
         taking.kind = "reads"
     for at in taking.operands:
@@ -227,7 +230,7 @@ def check_compressor(taking: ArgumentMatch) -> None:
 
 
 def take_seven_zip(taking: ArgumentMatch, start: int) -> None:
-    """`7z COMMAND [-SWITCH…] ARCHIVE [FILE…]`."""
+    """Match `7z COMMAND [-SWITCH…] ARCHIVE [FILE…]`."""
     words = taking.words
     name = words[start].text if start < len(words) else None
     if name is None or taking.path not in ("7z", "7za", "7zr", "7zz", "rar", "unrar", "unar"):

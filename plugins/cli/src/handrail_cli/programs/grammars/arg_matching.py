@@ -43,7 +43,7 @@ DRY_RUN_CODES = frozenset(("destructive", "writes", "system_change", "installs",
 
 
 class ArgumentMatch:
-    """What is known so far of one command line."""
+    """Arguments of one command line, as matched so far."""
 
     __slots__ = (
         "before", "ended", "fed", "harmless", "inline", "inner", "kind", "leading", "named", "needs", "operands", "options", "path", "reasons", "row",
@@ -75,25 +75,25 @@ class ArgumentMatch:
         self.leading = 1
 
     def given(self, *names: str) -> bool:
-        """Whether one of these options was given."""
+        """Return True if one of these options was given."""
         return any(option.name in names for option, _, _ in self.options)
 
     def value(self, *names: str) -> str | None:
-        """The value of the first of these options that was given, where it is certain."""
+        """Return the value of the first of these options that was given, or None if it is uncertain."""
         for option, at, value in self.options:
             if option.name in names:
                 return value if value is not None else self.words[at].text
         return None
 
     def worsen(self, kind: UseKind, *, code: str | None = None, why: str = "", at: int | None = None) -> None:
-        """It is at least of this kind."""
+        """Raise the kind to at least `kind`; for a dangerous kind with a code, record the reason."""
         if kind != self.kind:
             self.kind = get_stricter_kind(self.kind, kind)
         if kind == "dangerous" and code is not None:
             self.reasons.append(Reason(code, why, self.words[at].span if at is not None else None))
 
     def doubt(self, at: int) -> None:
-        """The word is not listed, or not certain where it has to be."""
+        """Mark the word as unlisted, or as uncertain where certainty is required."""
         if self.unknown is None:
             self.unknown = at
         self.inline = False
@@ -110,7 +110,7 @@ class ArgumentMatch:
         self.named.append(NamedOperand(role, at, value))
 
     def use(self) -> ProgramUse:
-        """What all of it comes to."""
+        """Return the use of the program that results from all arguments."""
         needs = frozenset(self.needs)
         if self.ended:
             return ProgramUse("reads", needs=needs & {"loads_project"})
@@ -157,7 +157,7 @@ def match_command_line(words: Sequence[ShellWord], *, fed: str | None = None) ->
 
 
 def is_help_request(words: Sequence[ShellWord], row: ProgramRow) -> bool:
-    """Whether it is asked for nothing but its version or help."""
+    """Return True if the command line asks only for the program's version or help."""
     asked = len(words) > 1 and words[1].text in HELP_OPTIONS and all(word.text == "--verbose" for word in words[2:])
     return asked and ("plain" not in row.flags or row.kind == "dangerous")
 
@@ -172,7 +172,10 @@ def match_arguments(
     fed: str | None = None,
     before: Sequence[tuple[RowOption, int, str | None]] = (),
 ) -> ArgumentMatch:
-    """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is, `before` the options given to those."""
+    """Match the words from `start` on against a row.
+
+    `outer` are the rows of the programs it is a subcommand of; `before` are the options given to those programs.
+    """
     taking = ArgumentMatch(words, row, " ".join(path), kind=row.kind, fed=fed)
     taking.before = before
     taking.needs |= row.needs
@@ -236,7 +239,7 @@ def _find_subcommand_row(path: tuple[str, ...], text: str) -> ProgramRow | None:
 def _match_subcommand(
     taking: ArgumentMatch, sub: ProgramRow, path: tuple[str, ...], at: int, outer: Sequence[ProgramRow]
 ) -> ArgumentMatch:
-    """On with the row of a subcommand, keeping what its program's options came to."""
+    """Continue with the row of a subcommand, keeping the effects of the program's own options."""
     words = taking.words
     if (
         len(words) == at + 2
@@ -311,7 +314,7 @@ def _match_unlisted_option(taking: ArgumentMatch, at: int, outer: Sequence[Progr
 
 
 def _find_abbreviated(rows: Sequence[ProgramRow], name: str, *, whole: bool) -> list[RowOption]:
-    """The options that a name may stand for. `whole`: no further letters of it can follow."""
+    """Return the options that a name may abbreviate. `whole`: the name has no further letters."""
     exact = next((row.options[name] for row in rows if name in row.options), None) if whole else None
     if exact is not None:
         return [exact]
@@ -327,7 +330,7 @@ def _find_abbreviated(rows: Sequence[ProgramRow], name: str, *, whole: bool) -> 
 
 
 def _iter_listed_letters(row: ProgramRow, text: str) -> Iterator[RowOption]:
-    """The listed letters of a cluster, up to one that is not listed or has a value."""
+    """Yield the listed options of a letter cluster, up to an unlisted letter or one with a value."""
     for letter in text[1:]:
         option = row.options.get(f"-{letter}")
         if option is None:
@@ -358,7 +361,7 @@ MatchedOptions = list[tuple[RowOption, int, str | None]]
 
 
 def _find_listed_options(taking: ArgumentMatch, row: ProgramRow, at: int) -> MatchedOptions | None:
-    """The options in a word, each with the number of the word and the text of its value; None when one is not listed."""
+    """Return the options in a word, each with the word index and the text of its value; None if one is not listed."""
     words = taking.words
     text = words[at].text or ""
     name, equals, value = text.partition("=")
@@ -386,12 +389,12 @@ def _find_listed_options(taking: ArgumentMatch, row: ProgramRow, at: int) -> Mat
 
 
 def _count_value_words(option: RowOption) -> int:
-    """How many words its value takes: `--arg name value` of jq has two."""
+    """Return the number of words an option's value takes: two for `--arg name value` of jq."""
     return 2 if option.role is not None and option.role.startswith("2") else 1
 
 
 def _has_no_globs(words: Sequence[ShellWord]) -> bool:
-    """Whether each of these stays one word: names of files may take the place of a pattern."""
+    """Return True if each of these stays one word: file names may replace a glob."""
     return not any(word.glob for word in words)
 
 
@@ -506,7 +509,7 @@ def _finish_match(taking: ArgumentMatch) -> None:
 
 
 def assign_operands(taking: ArgumentMatch, pattern: Sequence[RowOperand], indices: Sequence[int]) -> None:
-    """Lay operands on their pattern: what stands before `...` from the left, what stands after it from the right."""
+    """Assign operands to their pattern: those before `...` from the left, those after it from the right."""
     if not pattern or (pattern[0].role == "none" and len(pattern) == 1):
         if indices:
             taking.doubt(indices[0])

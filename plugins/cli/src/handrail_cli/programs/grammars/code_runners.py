@@ -10,7 +10,7 @@ from handrail_cli.programs.grammars.common_checks import check_foreign_address
 
 
 def check_fetched_program(taking: ArgumentMatch) -> None:
-    """`npx NAME`, `go run ./x`, `go run example.com/x@latest`: a version or an address is fetched first."""
+    """Check `npx NAME`, `go run ./x`, `go run example.com/x@latest`: a version or an address is fetched first."""
     if not taking.operands:
         return
     at = taking.operands[0]
@@ -32,14 +32,14 @@ def check_fetched_program(taking: ArgumentMatch) -> None:
 
 
 def check_npm_init(taking: ArgumentMatch) -> None:
-    """`npm init NAME` fetches and runs create-NAME."""
+    """Check `npm init NAME`, which fetches and runs create-NAME."""
     if taking.operands:
         taking.needs |= {"network", "code"}
         check_fetched_program(taking)
 
 
 def check_class_path(taking: ArgumentMatch) -> None:
-    """Each item of a class path is code that may run."""
+    """Note each item of a class path as code that may run."""
     for option, at, value in taking.options:
         if option.name in ("-cp", "-classpath", "--class-path", "--module-path", "-p"):
             text = value if value is not None else taking.words[at].text
@@ -76,7 +76,7 @@ INSTALLING_TOOLS = frozenset(("meson", "ninja", "samu", "waf", "scons", "xmake")
 
 
 def find_destructive_task(texts: Sequence[str | None]) -> int | None:
-    """Which of the words that a task runner is given names a task that destroys data."""
+    """Return the index of the first word given to a task runner that names a destructive task, or None."""
     at = next((at for at, text in enumerate(texts) if text is not None and DESTRUCTIVE_TASK.fullmatch(text)), None)
     if at is None and DESTRUCTIVE_WORDS.fullmatch(" ".join(text or "?" for text in texts)):
         return 0
@@ -84,14 +84,14 @@ def find_destructive_task(texts: Sequence[str | None]) -> int | None:
 
 
 def check_tasks(taking: ArgumentMatch, start: int = 1) -> None:
-    """`db:drop` and the like say what they do."""
+    """Mark tasks whose names say that they destroy data, such as `db:drop`, as dangerous."""
     texts = [word.text for word in taking.words[start:]]
     if texts and (at := find_destructive_task(texts)) is not None:
         taking.worsen("dangerous", code="destructive", why=f"{texts[at]!r} destroys data", at=start + at)
 
 
 def check_project(taking: ArgumentMatch) -> None:
-    """A file or project outside the workspace that a build tool is pointed at is code from there."""
+    """Check a build tool's operands: a file or project outside the workspace is code run from there."""
     check_tasks(taking)
     program = taking.path.partition(" ")[0]
     for at in taking.operands:
@@ -112,13 +112,13 @@ def check_project(taking: ArgumentMatch) -> None:
 
 
 def check_outside_path(taking: ArgumentMatch, at: int, text: str) -> None:
-    """A path that may leave the workspace is what is run."""
+    """Note a path that may lie outside the workspace as code that is run."""
     if OUTSIDE_PATH.fullmatch(text) and text not in ("/dev/null", "/dev/stdin"):
         note_role(taking, "execute", at, text)
 
 
 def check_go_tool(taking: ArgumentMatch) -> None:
-    """`go tool NAME`; `pprof` takes an address, too."""
+    """Check `go tool NAME`; `pprof` also accepts an address."""
     for at in taking.operands:
         text = taking.words[at].text
         if text is None:
@@ -132,7 +132,7 @@ def check_go_tool(taking: ArgumentMatch) -> None:
 
 
 def check_make(taking: ArgumentMatch) -> None:
-    """`NAME=VALUE` of the command line goes into the recipes, before whatever the project says."""
+    """Check `make`: `NAME=VALUE` on the command line enters the recipes and overrides the project's own values."""
     check_tasks(taking)
     files = [o for o in taking.options if o[0].name in ("-f", "--file", "--makefile")]
     if any((value or taking.words[at].text) in ("-", "/dev/stdin") for _, at, value in files):

@@ -22,14 +22,14 @@ SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|pr
 
 
 def check_date(taking: ArgumentMatch) -> None:
-    """An operand that is not a form would set the clock."""
+    """Check `date`: an operand that is not a format would set the clock."""
     for at in taking.operands:
         if not (taking.words[at].text or "").startswith("+"):
             taking.worsen("dangerous", code="system_change", why="date sets the clock", at=at)
 
 
 def check_printf(taking: ArgumentMatch) -> None:
-    """`-v NAME` sets a variable, which another program may run by."""
+    """Check `printf`: `-v NAME` sets a variable, which may determine what another program runs."""
     words = taking.words
     if len(words) > 1 and words[1].text != "--":
         if (words[1].text is None and not words[1].start) or (
@@ -41,7 +41,7 @@ def check_printf(taking: ArgumentMatch) -> None:
 
 
 def _is_plain_assignment(words: Sequence[ShellWord]) -> bool:
-    """True if `printf -v NAME` names a variable, and no element whose subscript is computed."""
+    """Return True if `printf -v NAME` names a variable rather than an array element, whose subscript is evaluated."""
     option = words[1].text
     if option is None:
         return False
@@ -50,7 +50,7 @@ def _is_plain_assignment(words: Sequence[ShellWord]) -> bool:
 
 
 def check_printenv(taking: ArgumentMatch) -> None:
-    """Without a name it shows them all; some hold credentials."""
+    """Check `printenv`: without a name it shows all variables, some of which hold credentials."""
     if not taking.operands:
         taking.worsen("dangerous", code="secret", why="it shows all variables, credentials among them", at=0)
     for at in taking.operands:
@@ -60,7 +60,7 @@ def check_printenv(taking: ArgumentMatch) -> None:
 
 
 def check_test_expression(taking: ArgumentMatch) -> None:
-    """Tests compute with variables by their value, and look into them by name."""
+    """Check a test expression: tests evaluate the values of variables and inspect variables by name."""
     words = taking.words
     guesses = [word.guess for word in words]
     wrong = next((at for at, guess in enumerate(guesses) if at and guess in ("-R", "-o", "-t")), None)
@@ -94,14 +94,14 @@ def check_test_expression(taking: ArgumentMatch) -> None:
 
 
 def check_ln(taking: ArgumentMatch) -> None:
-    """`ln TARGET` makes a link of that name here; a hard link is the file itself."""
+    """Check `ln`: `ln TARGET` creates a link of that name in the working directory; a hard link is the file itself."""
     if len(taking.operands) == 1 and not taking.given("-t", "--target-directory"):
         taking.named = [one for one in taking.named if one.role == "dest"]
         note_role(taking, "target", taking.operands[0])
 
 
 def check_cp(taking: ArgumentMatch) -> None:
-    """With `-l` and `-s` it makes no copies, but links to what is there."""
+    """Check `cp`: with `-l` and `-s` it creates links to existing files instead of copies."""
     if taking.given("-l", "--link"):
         check_hard_links(taking)
     if taking.given("-s", "--symbolic-link"):
@@ -120,7 +120,7 @@ def _list_sources(taking: ArgumentMatch) -> Sequence[int]:
 
 
 def check_chmod(taking: ArgumentMatch) -> None:
-    """A mode that begins with a dash looks like options; one that gives others the owner's power is not ordinary."""
+    """Check `chmod`: a mode with a leading dash looks like options; giving others the owner's power is dangerous."""
     rights = [at for option, at, _ in taking.options if re.fullmatch(r"-[rwxXstugoa0-9]", option.name)]
     if rights and taking.operands:
         taking.named = [one for one in taking.named if one.role not in ("change", "change_tree")]
@@ -138,7 +138,7 @@ def check_chmod(taking: ArgumentMatch) -> None:
 
 
 def check_sed(taking: ArgumentMatch) -> None:
-    """With `-i` its files are written, and a suffix may name another folder."""
+    """Check `sed`: with `-i` it writes its files, and a suffix may name another directory."""
     for option, at, value in taking.options:
         if option.name in ("-i", "--in-place"):
             if value is not None and re.search(r"[/*]", value):
@@ -150,14 +150,14 @@ def check_sed(taking: ArgumentMatch) -> None:
 
 
 def check_awk(taking: ArgumentMatch) -> None:
-    """A variable that it is given may be any text; only a tame one leaves no doubt that it filters."""
+    """Check `awk`: a variable may be given any text; only with a tame one is it certain to be a filter."""
     for option, at, value in taking.options:
         if option.name in ("-v", "--assign") and not TAME_VARIABLE.fullmatch(value or taking.words[at].text or ""):
             taking.needs.discard("filters")
 
 
 def check_recursive_search(taking: ArgumentMatch) -> None:
-    """What searches below folders, and without one below the working directory, reads all that is there."""
+    """Note that a recursive search reads everything below its directories or, without any, the working directory."""
     program = taking.path.partition(" ")[0]
     whole = program in ("rg", "ag", "ack") or taking.given("-r", "-R", "--recursive", "--dereference-recursive")
     if whole and not any(one.role == "read" and one.value is None for one in taking.named):
@@ -165,7 +165,7 @@ def check_recursive_search(taking: ArgumentMatch) -> None:
 
 
 def check_foreign_address(taking: ArgumentMatch, at: int, value: str | None = None) -> None:
-    """What is run may be an address, which is then fetched first."""
+    """Check a program to run: it may be an address, which is fetched first."""
     text = value if value is not None else taking.words[at].text
     if text is not None and FOREIGN_ADDRESS.fullmatch(text):
         taking.worsen("dangerous", code="foreign_source", why=f"it runs what it finds at {text!r}", at=at)

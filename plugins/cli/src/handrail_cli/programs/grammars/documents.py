@@ -13,7 +13,7 @@ CODER = re.compile(
 
 
 def check_less(taking: ArgumentMatch) -> None:
-    """`+command` types a key in it."""
+    """Check `less`: `+command` acts like keys typed in it."""
     taking.named = [one for one in taking.named if not (taking.words[one.word_index].text or "").startswith("+")]
     for at in taking.operands:
         if (taking.words[at].text or "").startswith("+") and not re.fullmatch(
@@ -23,7 +23,7 @@ def check_less(taking: ArgumentMatch) -> None:
 
 
 def check_man(taking: ArgumentMatch) -> None:
-    """A page is a name; a path would be a file."""
+    """Check `man`: a page is a name; a path is a file."""
     for at in taking.operands:
         text = taking.words[at].text
         if text is not None and "/" in text:
@@ -34,13 +34,13 @@ def check_man(taking: ArgumentMatch) -> None:
 
 
 def check_exiftool(taking: ArgumentMatch) -> None:
-    """Without `-TAG=value` it shows."""
+    """Check `exiftool`: without `-TAG=value` it only reads."""
     if taking.unknown is None and not taking.reasons:
         taking.kind = "reads"
 
 
 def check_magick(taking: ArgumentMatch) -> None:
-    """`convert IN… OPTIONS OUT`: coders in names may read other files or run programs."""
+    """Check `convert IN… OPTIONS OUT`: coders in names may read other files or run programs."""
     words = taking.words
     for at, word in enumerate(words[1:], 1):
         if word.text is None or CODER.fullmatch(word.text):
@@ -71,7 +71,7 @@ PICTURE_OPTIONS = re.compile(
 
 
 def check_ffmpeg(taking: ArgumentMatch) -> None:
-    """`ffmpeg -i IN OPTIONS OUT`: plain files only; filters and protocols may read, send and listen."""
+    """Check `ffmpeg -i IN OPTIONS OUT`: only plain files; filters and protocols may read, send and listen."""
     words = taking.words
     taking.unknown = None
     at = 1
@@ -109,7 +109,7 @@ def check_ffmpeg(taking: ArgumentMatch) -> None:
 
 
 def check_ffprobe(taking: ArgumentMatch) -> None:
-    """`concat:…`, `tcp:…` and the like are no files."""
+    """Check `ffprobe`: `concat:…`, `tcp:…` and the like are not files."""
     for one in list(taking.named):
         text = one.value if one.value is not None else taking.words[one.word_index].text
         if re.match(r"\w{2,}:", text or "xx:"):
@@ -130,7 +130,7 @@ CONVERTERS_HARMLESS = re.compile(
 
 
 def take_converter(taking: ArgumentMatch, start: int) -> None:
-    """Files in, files out, in the plainest forms; each has options that do more."""
+    """Match a converter in its plainest forms, with input and output files; each has options that do more."""
     words = taking.words
     name = taking.path
     if name not in CONVERTERS_PLAIN:
@@ -168,7 +168,7 @@ def take_converter(taking: ArgumentMatch, start: int) -> None:
 
 
 def check_calculator(taking: ArgumentMatch) -> None:
-    """In dc, `!` runs a command; files for it, and its standard input, may hold one."""
+    """Check `dc`: `!` runs a command; files given to it, and its standard input, may contain one."""
     for option, at, value in taking.options:
         text = value if value is not None else taking.words[at].text
         if option.name in ("-e", "--expression") and (text is None or "!" in text):
@@ -190,7 +190,7 @@ FORMULA = re.compile(r"[\w\s+*/^%().,;:°€$<>=!&|~\[\]{}-]*")
 
 
 def check_arithmetic(taking: ArgumentMatch) -> None:
-    """A formula of numbers, units and functions that compute."""
+    """Check a formula: only numbers, units and computing functions are accepted."""
     for at in taking.operands:
         text = taking.words[at].text
         if text is None or not FORMULA.fullmatch(text) or ACTING.search(text):
@@ -200,13 +200,13 @@ def check_arithmetic(taking: ArgumentMatch) -> None:
 
 
 def check_perl_pages(taking: ArgumentMatch) -> None:
-    """A page is a name, or a file where there is one of that name."""
+    """Check `perldoc`: a page is a name, or a file if one of that name exists."""
     for at in taking.operands:
         note_role(taking, "read" if "/" in (taking.words[at].text or "/") else "revision", at)
 
 
 def check_package_files(taking: ArgumentMatch) -> None:
-    """A package is a name, or a file that describes it."""
+    """Check `pkg-config`: a package is a name, or a file that describes it."""
     for at in taking.operands:
         text = taking.words[at].text or "/"
         if "/" in text or text.endswith(".pc"):
@@ -214,7 +214,7 @@ def check_package_files(taking: ArgumentMatch) -> None:
 
 
 def take_version_control(taking: ArgumentMatch, start: int) -> None:
-    """`svn status`, `hg log` and the like look."""
+    """Match the commands of other version control systems; `svn status`, `hg log` and the like only read."""
     words = taking.words
     texts = [word.text for word in words[start:]]
     if texts and re.fullmatch(
@@ -250,7 +250,7 @@ def take_version_control(taking: ArgumentMatch, start: int) -> None:
 
 
 def _is_server_query(program: str, texts: Sequence[str]) -> bool:
-    """True where the history is kept by a server, or one is named."""
+    """Return True if a server keeps the history, or if the arguments name a server."""
     if any("://" in text for text in texts) or texts[0] in ("outgoing", "incoming") or program in ("p4", "cvs"):
         return True
     return program == "svn" and (

@@ -27,7 +27,7 @@ ACTIONS = frozenset(("-delete", "-print", "-print0", "-printf", "-ls", *EXEC_ACT
 
 
 def take_find(taking: ArgumentMatch, start: int) -> None:
-    """`find [-HLP] [FOLDER…] [EXPRESSION]`."""
+    """Match `find [-HLP] [FOLDER…] [EXPRESSION]`."""
     words = taking.words
     at = start
     if len(words) == start + 1 and words[start].text in ("--help", "--version", "-help", "-version"):

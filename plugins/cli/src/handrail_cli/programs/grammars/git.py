@@ -1,4 +1,4 @@
-"""What the operands of git say beyond its options."""
+"""Checks of git's operands, in addition to its options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ READING_OPTIONS = (
 
 
 def check_branch(taking: ArgumentMatch) -> None:
-    """`git branch NAME` and `git tag NAME` make one; with a question, names are patterns."""
+    """Check `git branch NAME` and `git tag NAME`, which create one; with a listing option, names are patterns."""
     if taking.operands and not taking.given(*LIST_OPTIONS):
         taking.worsen("effect")
     if taking.given("-d", "--delete") and taking.given("-r", "--remotes"):
@@ -49,7 +49,10 @@ def check_branch(taking: ArgumentMatch) -> None:
 
 
 def check_checkout(taking: ArgumentMatch) -> None:
-    """Files are overwritten by `checkout [COMMIT] FILE`; `checkout NAME` changes the branch, or overwrites the file of that name."""
+    """Check `git checkout`.
+
+    `checkout [COMMIT] FILE` overwrites files; `checkout NAME` changes the branch, or overwrites the file of that name.
+    """
     words = taking.words
     texts = [word.text for word in words]
     files = "--" in texts and texts.index("--") < len(words) - 1
@@ -65,14 +68,18 @@ def check_checkout(taking: ArgumentMatch) -> None:
 
 
 def check_restore(taking: ArgumentMatch) -> None:
-    """With `--staged` alone, only the index changes."""
+    """Check `git restore`: with `--staged` alone, only the index changes."""
     if taking.given("--staged", "-S") and not taking.given("--worktree", "-W"):
         taking.kind = "effect"
         taking.reasons.clear()
 
 
 def check_push(taking: ArgumentMatch) -> None:
-    """`+BRANCH` and `:BRANCH` replace or delete; to an address that is no remote of the repository, data leaves to who knows whom."""
+    """Check `git push`.
+
+    `+BRANCH` and `:BRANCH` replace or delete a branch. An address that is not a remote of the repository sends its data
+    to an unknown recipient.
+    """
     for at in taking.operands[1:]:
         if (taking.words[at].text or "+").startswith(("+", ":")):
             taking.worsen(
@@ -99,7 +106,11 @@ def _iter_address_options(taking: ArgumentMatch) -> Iterator[tuple[int, str | No
 
 
 def check_fetch(taking: ArgumentMatch) -> None:
-    """`SOURCE:BRANCH` writes branches and tags of the repository itself, which loses commits where it may replace or delete them."""
+    """Check `git fetch`.
+
+    `SOURCE:BRANCH` writes branches and tags of the repository itself, which loses commits if it may replace or delete
+    them.
+    """
     check_address(taking)
     prunes = taking.given("-p", "--prune")
     forces = taking.given("-f", "--force")
@@ -119,14 +130,17 @@ def check_fetch(taking: ArgumentMatch) -> None:
 
 
 def _may_lose_commits(into: str, *, forced: bool) -> bool:
-    """Return True if fetching into these refs may lose commits. Git always replaces refs that are no branch or tag."""
+    """Return True if fetching into these refs may lose commits.
+
+    Git always replaces refs that are neither branches nor tags.
+    """
     if not into or re.match(r"refs/remotes/[^*]", into):
         return False
     return forced or re.match(r"refs/(?!heads/|tags/)", into) is not None
 
 
 def check_address(taking: ArgumentMatch) -> None:
-    """`ext::sh -c …` is an address that runs a command."""
+    """Check addresses: `ext::sh -c …` is an address that runs a command."""
     operands = [(at, taking.words[at].text) for at in taking.operands]
     for at, text in (*operands, *_iter_address_options(taking)):
         if text is None:
@@ -136,7 +150,10 @@ def check_address(taking: ArgumentMatch) -> None:
 
 
 def check_config(taking: ArgumentMatch) -> None:
-    """One name shows a setting, two words set it; many settings name programs, and some hold credentials."""
+    """Check `git config`: one name shows a setting, two words set it.
+
+    Many settings name programs, and some hold credentials.
+    """
     words = taking.words
     names = [words[at].text for at in taking.operands]
     if names and names[0] is not None and SECRET_SETTING.search(names[0]) and not PUBLIC_SETTING.fullmatch(names[0]):

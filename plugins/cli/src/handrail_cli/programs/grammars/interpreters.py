@@ -50,7 +50,7 @@ VERSION_QUERY = re.compile(r"-v|-V|-VV|--version|--help|-h|-\?")
 
 
 def take_python(taking: ArgumentMatch, start: int) -> None:
-    """`python -c CODE`, `-m MODULE`, `FILE`, or standard input."""
+    """Match `python -c CODE`, `-m MODULE`, `FILE`, or code on standard input."""
     words = taking.words
     at = start
     if _take_version_query(taking, start):
@@ -79,7 +79,7 @@ def take_python(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_python_module(taking: ArgumentMatch, at: int) -> None:
-    """`NAME WORD…`, as after `python -m`."""
+    """Match `NAME WORD…`, as after `python -m`."""
     words = taking.words
     name = words[at].text if at < len(words) else None
     what = PYTHON_MODULES.get(name or "")
@@ -116,7 +116,7 @@ def take_python_module(taking: ArgumentMatch, at: int) -> None:
 
 
 def _note_project_paths(taking: ArgumentMatch, rest: Iterable[int], role: str) -> None:
-    """Paths among the words of a module: what it writes below, or runs."""
+    """Note paths among a module's arguments, below which it writes or which it runs."""
     for n in rest:
         text = taking.words[n].text
         if text is None or re.fullmatch(r"-[pbn]\d*|--(rcfile|plugins|config-setting)(=.*)?", text):
@@ -126,7 +126,7 @@ def _note_project_paths(taking: ArgumentMatch, rest: Iterable[int], role: str) -
 
 
 def _take_archive_module(taking: ArgumentMatch, at: int) -> None:
-    """`-l`, `-t`, `-e ARCHIVE [FOLDER]`, `-c ARCHIVE FILE…`."""
+    """Match `-l`, `-t`, `-e ARCHIVE [FOLDER]`, `-c ARCHIVE FILE…`."""
     words = taking.words
     files = [n for n in range(at, len(words)) if not (words[n].text or "").startswith("-")]
     texts = {words[n].text for n in range(at, len(words)) if n not in files}
@@ -151,7 +151,7 @@ def _take_archive_module(taking: ArgumentMatch, at: int) -> None:
 
 
 def _take_profiler(taking: ArgumentMatch, at: int) -> None:
-    """`[-o FILE] [-s ORDER] FILE` or `-m MODULE`: a program is run, and measured."""
+    """Match `[-o FILE] [-s ORDER] FILE` or `-m MODULE`: a program is run and profiled."""
     words = taking.words
     while at < len(words) and (words[at].text or "").startswith("-"):
         if words[at].text == "-m":
@@ -167,7 +167,7 @@ def _take_profiler(taking: ArgumentMatch, at: int) -> None:
 
 
 def take_perl(taking: ArgumentMatch, start: int) -> None:
-    """`perl -e CODE`, with `-n`, `-p`, `-i` over files."""
+    """Match `perl -e CODE`, with `-n`, `-p`, `-i` over files."""
     words = taking.words
     at = start
     if _take_version_query(taking, start):
@@ -204,7 +204,7 @@ def take_perl(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_scripting(taking: ArgumentMatch, start: int) -> None:
-    """The same for interpreters whose options are simple."""
+    """Match an interpreter whose options are simple."""
     words = taking.words
     language, codes, plain = SCRIPTING_LANGUAGES[taking.path]
     at = start
@@ -234,7 +234,7 @@ def take_scripting(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_shell(taking: ArgumentMatch, start: int) -> None:
-    """`bash -c CODE`, `bash FILE`, or a shell that takes what it is given."""
+    """Match `bash -c CODE`, `bash FILE`, or a shell that reads its commands from standard input."""
     words = taking.words
     at = start
     if len(words) == start + 1 and words[start].text == "--version":
@@ -276,7 +276,7 @@ def take_shell(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_other_interpreter(taking: ArgumentMatch, start: int) -> None:
-    """Interpreters whose language is not looked at: a file is run, code is not understood."""
+    """Match an interpreter whose language is not analyzed: a file is run, code is not understood."""
     words = taking.words
     if _take_version_query(taking, start):
         return
@@ -306,7 +306,7 @@ def _take_version_query(taking: ArgumentMatch, start: int) -> bool:
 
 
 def _note_visible_code(taking: ArgumentMatch) -> None:
-    """Nothing but the code that is looked at is run, and the modules that it loads."""
+    """Note that only the analyzed code is run, with the modules that it loads."""
     taking.kind = KIND_OF_NOTHING
     taking.needs = {"loads_project"}
 
@@ -315,7 +315,7 @@ KIND_OF_NOTHING: UseKind = "reads"
 
 
 def _take_code_option(taking: ArgumentMatch, language: str, at: int, attached: str) -> None:
-    """The code behind an option; what follows are its arguments."""
+    """Note the code given with an option; the words after it are its arguments."""
     if not attached and at + 1 >= len(taking.words):
         taking.unread(at)
         return
@@ -351,7 +351,7 @@ def _take_script_file(taking: ArgumentMatch, at: int) -> None:
 
 
 def _check_setup_script(taking: ArgumentMatch, at: int) -> None:
-    """`setup.py install` writes into the folders of Python, `upload` publishes."""
+    """Check `setup.py install`, which writes into Python's directories, and `upload`, which publishes."""
     for n in range(at, len(taking.words)):
         if taking.words[n].text in (
             "install",

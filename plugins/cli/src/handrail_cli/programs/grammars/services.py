@@ -27,7 +27,7 @@ TAKES_FILE = re.compile(r"--([\w-]+-)?files?(=|$)|--cli-input-yaml\b|(.*=)?fileb
 
 
 def check_container_run(taking: ArgumentMatch) -> None:
-    """What of this machine the container is given: folders, and the whole when it is all."""
+    """Note the parts of this machine that a container gets; access to critical ones is dangerous."""
     for option, at, value in taking.options:
         text = value if value is not None else taking.words[at].text
         if option.name in ("-v", "--volume"):
@@ -54,7 +54,7 @@ def _note_mount(taking: ArgumentMatch, at: int, source: str, text: str | None) -
 
 
 def check_container_files(taking: ArgumentMatch) -> None:
-    """`build` reads its folder; `cp` copies to or from here."""
+    """Check `build`, which reads its directory, and `cp`, which copies to or from this machine."""
     name = taking.path.rpartition(" ")[2]
     for number, at in enumerate(taking.operands):
         text = taking.words[at].text
@@ -73,7 +73,7 @@ SHOWS_VARIABLES = re.compile(
 
 
 def check_inspection(taking: ArgumentMatch) -> None:
-    """The description of a container holds its variables, unless a template picks something else."""
+    """Check `inspect`: the description of a container holds its variables, unless a template selects something else."""
     template = taking.value("-f", "--format")
     if template is None or "{{" not in template or SHOWS_VARIABLES.search(template):
         taking.worsen(
@@ -85,20 +85,23 @@ def check_inspection(taking: ArgumentMatch) -> None:
 
 
 def check_compose(taking: ArgumentMatch) -> None:
-    """`down` and `rm` take away what can be made again; what they take is named by options."""
+    """Mark `rm`, `push`, `publish` and `kill` of compose as dangerous, because they delete or publish.
+
+    `down` removes only what can be recreated; options name anything else it removes.
+    """
     if taking.path.endswith((" rm", " push", " publish", " kill")):
         taking.worsen("dangerous", code="destructive", why=f"{taking.path} deletes or publishes", at=0)
 
 
 def check_kubectl(taking: ArgumentMatch) -> None:
-    """Secrets are not shown."""
+    """Mark queries that show secrets of the cluster as dangerous."""
     for at in taking.operands:
         if re.search(r"(?i)(^|,|/)secrets?(\.|$|,|/)", taking.words[at].text or "secret"):
             taking.worsen("dangerous", code="secret", why="it shows secrets of the cluster", at=at)
 
 
 def take_cloud(taking: ArgumentMatch, start: int) -> None:
-    """The verb tells: one that looks reads, one that changes is dangerous, any other is unknown."""
+    """Match a cloud client by its verb: querying verbs read, changing verbs are dangerous, all others are unknown."""
     words = taking.words
     texts: list[str] = []
     for at in range(start, len(words)):
@@ -158,7 +161,7 @@ GH_FILES: Mapping[str, OperandRole] = {
 
 
 def take_gh(taking: ArgumentMatch, start: int) -> None:
-    """`gh THING VERB`: list, view, status, diff and checks look; `gh api` does with GET."""
+    """Match `gh THING VERB`: list, view, status, diff and checks only read, and so does `gh api` with GET."""
     words = taking.words
     texts = [word.text for word in words[start:]]
     if None in texts:
@@ -204,7 +207,7 @@ def _note_gh_files(taking: ArgumentMatch, start: int) -> None:
 
 
 def check_sql_client(taking: ArgumentMatch) -> None:
-    """With nothing but queries that look, it reads what the person has set up."""
+    """Check a database client: with only querying statements, it reads the database the user has set up."""
     if taking.fed is not None and not taking.inner:
         note_role(taking, "code/psql" if taking.path == "psql" else "code/mysql", 0, taking.fed)
     codes = [one for one in taking.inner if one.language in ("psql", "mysql")]
@@ -222,7 +225,7 @@ def check_sql_client(taking: ArgumentMatch) -> None:
 
 
 def check_sqlite(taking: ArgumentMatch) -> None:
-    """`sqlite3 FILE [SQL]`: a file of the project with queries that look."""
+    """Check `sqlite3 FILE [SQL]`: with only querying statements, it reads a file of the project."""
     if not taking.operands:
         return
     note_role(taking, "read", taking.operands[0])
@@ -246,7 +249,7 @@ def check_sqlite(taking: ArgumentMatch) -> None:
 
 
 def check_redis(taking: ArgumentMatch) -> None:
-    """The first operand is the command."""
+    """Check `redis-cli`: the first operand is the command."""
     if taking.operands and taking.unknown is None:
         taking.inner.clear()
         note_role(taking, "code/redis", taking.operands[0])
@@ -255,7 +258,7 @@ def check_redis(taking: ArgumentMatch) -> None:
 
 
 def take_multiplexer(taking: ArgumentMatch, start: int) -> None:
-    """`tmux ls` looks; everything else runs shells."""
+    """Match a terminal multiplexer: `tmux ls` only reads; everything else runs shells."""
     texts = [word.text for word in taking.words[start:]]
     if (
         texts

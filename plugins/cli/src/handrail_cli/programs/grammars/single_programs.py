@@ -35,7 +35,10 @@ PROPERTY_OPTIONS = frozenset(("-p", "-P", "--property"))
 
 
 def check_curl(taking: ArgumentMatch) -> None:
-    """What it sends: literal text is an effect, a file is not; and addresses of files here are read."""
+    """Check the data sent by `curl`: literal text is an effect, a file is named as sent.
+
+    Addresses of local files are read.
+    """
     for option, at, value in taking.options:
         text = value if value is not None else taking.words[at].text
         if option.name in DATA_OPTIONS:
@@ -75,7 +78,7 @@ def check_curl(taking: ArgumentMatch) -> None:
 
 
 def check_wget(taking: ArgumentMatch) -> None:
-    """It writes where it is, unless told otherwise."""
+    """Check `wget`, which writes into the working directory unless told otherwise."""
     if not taking.given("-O", "--output-document", "-P", "--directory-prefix", "--spider"):
         taking.name("dest", 0, ".")
     for option, at, value in taking.options:
@@ -106,7 +109,7 @@ def _check_addresses(taking: ArgumentMatch) -> None:
 
 
 def check_httpie(taking: ArgumentMatch) -> None:
-    """`http POST url field=value field@file`."""
+    """Check `http POST url field=value field@file`."""
     for at in taking.operands:
         text = taking.words[at].text
         if text is None:
@@ -118,7 +121,7 @@ def check_httpie(taking: ArgumentMatch) -> None:
 
 
 def check_name_lookup(taking: ArgumentMatch) -> None:
-    """A name that is made of what was read here would carry it away."""
+    """Check a name lookup: a name built from data read on this machine would leak that data."""
     for at in taking.operands:
         if taking.words[at].text is None:
             taking.worsen("dangerous", code="sends_data", why="the name that it asks for may carry data away", at=at)
@@ -126,7 +129,7 @@ def check_name_lookup(taking: ArgumentMatch) -> None:
 
 
 def check_rsync(taking: ArgumentMatch) -> None:
-    """`host:path` is another machine: from there is a download, to there sends."""
+    """Check `rsync`: `host:path` is another machine; copying from it is a download, copying to it sends data."""
     remote = [
         one
         for one in taking.named
@@ -147,7 +150,7 @@ def _is_remote(text: str | None, value: str | None) -> bool:
 
 
 def check_packages(taking: ArgumentMatch) -> None:
-    """Packages by address come from who knows where; `./x` is the project's."""
+    """Check packages: one given by its address is from an unknown source; `./x` is the project's."""
     for at in taking.operands:
         text = taking.words[at].text
         if text is None:
@@ -162,7 +165,7 @@ def check_packages(taking: ArgumentMatch) -> None:
 
 
 def check_dpkg(taking: ArgumentMatch) -> None:
-    """Its questions are its options."""
+    """Check `dpkg`, whose queries are options."""
     if taking.given("-I", "-c", "--info", "--contents"):
         _make_read_only(taking)
         for at in taking.operands[:1]:
@@ -172,7 +175,7 @@ def check_dpkg(taking: ArgumentMatch) -> None:
 
 
 def check_local_packages(taking: ArgumentMatch) -> None:
-    """`./NAME.deb` is a file, any other name is one of the lists."""
+    """Check packages: `./NAME.deb` is a file, any other name is from the package lists."""
     for at in taking.operands:
         text = taking.words[at].text or "/"
         if text.startswith((".", "/", "~")) or text.endswith((".deb", ".dsc", ".changes")):
@@ -186,7 +189,7 @@ DPKG_QUERY_OPTIONS = (
 
 
 def check_pacman(taking: ArgumentMatch) -> None:
-    """`-Q` and `-F` ask, and so does `-S` with a question."""
+    """Check `pacman`: `-Q` and `-F` query, and so does `-S` with a query option."""
     asks = taking.given("-Q", "-F", "-T", "--query", "--files", "--deptest")
     searches = taking.given("-S") and taking.given("-s", "-i", "-l", "--search", "--info")
     if (asks or searches) and not taking.given("-y", "-u"):
@@ -196,7 +199,7 @@ def check_pacman(taking: ArgumentMatch) -> None:
 
 
 def check_rpm(taking: ArgumentMatch) -> None:
-    """`-q` and `-V` ask."""
+    """Check `rpm`: `-q` and `-V` query."""
     if taking.given("-q", "--query", "-V", "--verify", "-K", "--checksig", "--showrc"):
         _make_read_only(taking, "inspects")
         if taking.given("-p", "--package", "-K", "--checksig"):
@@ -218,7 +221,7 @@ def _make_read_only(taking: ArgumentMatch, *needs: UseNeed) -> None:
 
 
 def take_uv_run(taking: ArgumentMatch, start: int) -> None:
-    """`uv run [OPTIONS] COMMAND…`."""
+    """Match `uv run [OPTIONS] COMMAND…`."""
     words = taking.words
     at = start
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
@@ -270,7 +273,10 @@ def take_ps(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_kill(taking: ArgumentMatch, start: int) -> None:
-    """`kill -l` lists; the strongest signal, groups of processes and everything are a person's to decide."""
+    """Match `kill`; `kill -l` lists signals.
+
+    Signals that cannot be handled, process groups and all processes at once require the user's approval.
+    """
     words = taking.words
     texts = [word.text or "?" for word in words[start:]]
     if texts and re.fullmatch(r"-[lL]|--list|--table|-l\d*", texts[0]):
@@ -285,26 +291,26 @@ def take_kill(taking: ArgumentMatch, start: int) -> None:
 
 
 def check_no_operands(taking: ArgumentMatch) -> None:
-    """With words, it mounts or changes."""
+    """Mark a command with operands as dangerous: it mounts or changes something."""
     if taking.operands:
         taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the system", at=taking.operands[0])
 
 
 def check_iptables(taking: ArgumentMatch) -> None:
-    """`-L` and `-S` list."""
+    """Check `iptables`: `-L` and `-S` list."""
     if taking.given("-L", "-S", "--list", "--list-rules"):
         _make_read_only(taking, "inspects")
 
 
 def check_setting(taking: ArgumentMatch) -> None:
-    """A setting with such a name may hold a credential."""
+    """Mark a setting whose name suggests a credential as dangerous."""
     for at in taking.operands:
         if SECRET_SETTING.search(taking.words[at].text or "token") and taking.words[at].text != "registry":
             taking.worsen("dangerous", code="secret", why=f"{taking.words[at].guess!r} may be a credential", at=at)
 
 
 def check_service(taking: ArgumentMatch) -> None:
-    """`service NAME status`, `service --status-all`."""
+    """Check `service NAME status` and `service --status-all`."""
     texts = [taking.words[at].text for at in taking.operands]
     named = len(texts) == 2 and texts[1] == "status" and re.fullmatch(r"[\w@:][\w@:.-]*", texts[0] or "/") is not None
     if named or (not texts and taking.given("--status-all")):
@@ -312,21 +318,21 @@ def check_service(taking: ArgumentMatch) -> None:
 
 
 def check_unit_properties(taking: ArgumentMatch) -> None:
-    """`systemctl show` tells the variables of services, too, unless it is asked for something else."""
+    """Check `systemctl show`: it also shows the variables of services, unless asked for other properties."""
     asked = [value or taking.words[at].text for option, at, value in taking.options if option.name in PROPERTY_OPTIONS]
     if not asked or any(names is None or "environment" in names.lower() for names in asked):
         taking.worsen("dangerous", code="secret", why="it shows variables that may be credentials")
 
 
 def take_crontab(taking: ArgumentMatch, start: int) -> None:
-    """`crontab -l` lists."""
+    """Match `crontab -l`, which lists."""
     texts = [word.text for word in taking.words[start:]]
     if texts == ["-l"]:
         _make_read_only(taking, "inspects")
 
 
 def take_ssh(taking: ArgumentMatch, start: int) -> None:
-    """The command for the other machine, shown for what it is."""
+    """Match `ssh` and note the command that runs on the other machine."""
     words = taking.words
     at = start
     if [word.text for word in words[start:]] in (["-V"], ["-Q", "cipher"]):
@@ -357,7 +363,7 @@ def check_scp(taking: ArgumentMatch) -> None:
 
 
 def take_text_browser(taking: ArgumentMatch, start: int) -> None:
-    """`lynx -dump URL`."""
+    """Match `lynx -dump URL`."""
     for at in range(start, len(taking.words)):
         text = taking.words[at].text
         if text is None or (
@@ -369,7 +375,7 @@ def take_text_browser(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_gpg(taking: ArgumentMatch, start: int) -> None:
-    """Lists of public keys and checks of signatures look."""
+    """Match `gpg`: listing public keys and checking signatures only read."""
     texts = [word.text or "?" for word in taking.words[start:]]
     if texts and re.fullmatch(
         r"-k|--list-(public-)?keys|--verify|--fingerprint|--list-sigs|--version|--help|--list-packets|--list-config",
@@ -385,7 +391,7 @@ def take_gpg(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_ssh_keygen(taking: ArgumentMatch, start: int) -> None:
-    """`-l` shows a fingerprint; else keys are made or changed."""
+    """Match `ssh-keygen`: `-l` shows a fingerprint; otherwise keys are created or changed."""
     texts = [word.text or "?" for word in taking.words[start:]]
     if texts and re.fullmatch(r"-l[fv]*|-lf|-F", texts[0]) and "-D" not in texts:
         taking.kind = "reads"

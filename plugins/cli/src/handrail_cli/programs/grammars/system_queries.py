@@ -109,7 +109,7 @@ def _take_folder_option(taking: ArgumentMatch, at: int) -> int:
 
 
 def _take_lsof_letters(taking: ArgumentMatch, at: int, text: str, given: set[str]) -> int:
-    """Take a cluster of letters, which are added to `given`; returns the number of the last word that belongs to it."""
+    """Match a cluster of letters and add them to `given`; return the index of the last word that is part of it."""
     words = taking.words
     for offset, letter in enumerate(text[1:], 1):
         if letter != "i":
@@ -173,7 +173,10 @@ def check_host_names(taking: ArgumentMatch) -> None:
 
 
 def take_fuser(taking: ArgumentMatch, start: int) -> None:
-    """Take `fuser [OPTIONS] NAME…`, where `80/tcp`, and any name behind `-n tcp`, is no file. `80,host/tcp` has a host looked up."""
+    """Match `fuser [OPTIONS] NAME…`.
+
+    `80/tcp`, and any name after `-n tcp`, is not a file. `80,host/tcp` causes a host lookup.
+    """
     words = taking.words
     at = start
     ports = False
@@ -256,7 +259,7 @@ def take_ip(taking: ArgumentMatch, start: int) -> None:
 
 
 def check_sysctl(taking: ArgumentMatch) -> None:
-    """NAME=VALUE sets, and `../` in a name leads to other files."""
+    """Check `sysctl`: NAME=VALUE sets a value, and `../` in a name refers to other files."""
     for at in taking.operands:
         text = taking.words[at].text or "="
         if "=" in text:
@@ -266,7 +269,10 @@ def check_sysctl(taking: ArgumentMatch) -> None:
 
 
 def check_log_fields(taking: ArgumentMatch) -> None:
-    """An entry of the log holds the variables of a program that crashed: whole entries, and such fields, are asked about."""
+    """Check the fields shown of log entries, which hold the variables of programs that crashed.
+
+    Complete entries and such fields require approval.
+    """
     fields = [
         name for value in _list_option_values(taking, "--output-fields") for name in value.split(",") if name.strip()
     ]
@@ -276,7 +282,7 @@ def check_log_fields(taking: ArgumentMatch) -> None:
 
 
 def _list_option_values(taking: ArgumentMatch, *names: str) -> list[str]:
-    """The values of an option as often as it was given; for one that is not certain, `UNKNOWN_FIELD`."""
+    """Return the values of an option, one for each time it was given; `UNKNOWN_FIELD` for an uncertain one."""
     given = ((at, value) for option, at, value in (*taking.before, *taking.options) if option.name in names)
     texts = (value if value is not None else taking.words[at].text for at, value in given)
     return [UNKNOWN_FIELD if text is None else text for text in texts]
@@ -288,7 +294,7 @@ def _is_secret_field(name: str) -> bool:
 
 
 def check_log_matches(taking: ArgumentMatch) -> None:
-    """FIELD=VALUE, or the path of a program or device."""
+    """Check matches of the log: FIELD=VALUE, or the path of a program or device."""
     check_log_fields(taking)
     for at in taking.operands:
         if "/" in (taking.words[at].text or "/").partition("=")[0]:
@@ -296,7 +302,7 @@ def check_log_matches(taking: ArgumentMatch) -> None:
 
 
 def check_module_files(taking: ArgumentMatch) -> None:
-    """A module is a name, or a file where it is written like one."""
+    """Check kernel modules: a module is a name, or a file if it is written like one."""
     for at in taking.operands:
         text = taking.words[at].text or "/"
         if "/" in text or ".ko" in text:
@@ -304,26 +310,29 @@ def check_module_files(taking: ArgumentMatch) -> None:
 
 
 def check_login_file(taking: ArgumentMatch) -> None:
-    """A single word is a file; two say `am i`."""
+    """Check `who`: a single operand is a file; two are `am i`."""
     if len(taking.operands) == 1:
         note_role(taking, "read", taking.operands[0])
 
 
 def check_device_names(taking: ArgumentMatch) -> None:
-    """Devices and numbers; `+f FOLDER` of iostat has it read another folder."""
+    """Check device names and numbers; `+f FOLDER` makes iostat read another directory."""
     for at in taking.operands:
         if (taking.words[at].text or "+").startswith("+"):
             taking.doubt(at)
 
 
 def check_query_only(taking: ArgumentMatch) -> None:
-    """Without a word it shows a setting, with one it sets it."""
+    """Check a setting: without an operand it is shown, with one it is changed."""
     if taking.operands:
         taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the system", at=taking.operands[0])
 
 
 def check_nmcli(taking: ArgumentMatch) -> None:
-    """`wifi` and `hostname` change the network with any word but `list`; passwords are shown by `--show-secrets`, which is not listed."""
+    """Check `nmcli`: `wifi` and `hostname` change the network with any word but `list`.
+
+    Passwords are shown by `--show-secrets`, which is not listed.
+    """
     verb = taking.path.rpartition(" ")[2]
     texts = [taking.words[at].text for at in taking.operands]
     if verb == "connectivity" and texts:

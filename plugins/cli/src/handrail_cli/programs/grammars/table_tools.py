@@ -149,7 +149,7 @@ def _take_mlr_verb(taking: ArgumentMatch, at: int) -> int:
 
 
 def check_script_or_file(taking: ArgumentMatch) -> None:
-    """A single operand is a script, unless there is a file of that name."""
+    """Check a single operand: it is a script, unless a file of that name exists."""
     operands = [one.start for one in taking.inner if one.language in ("yq", "jq")]
     if len(operands) == 1 and not any(one.role in ("read", "write") for one in taking.named):
         _note_possible_file(taking, operands[0])
@@ -162,7 +162,7 @@ def _note_possible_file(taking: ArgumentMatch, at: int) -> None:
 
 
 def check_fx_script(taking: ArgumentMatch) -> None:
-    """A file, and paths into it; anything else is JavaScript."""
+    """Check the operands of `fx`: a file, and paths into it; anything else is JavaScript."""
     for at in taking.operands:
         if FX_PATH.fullmatch(taking.words[at].text or " "):
             _note_possible_file(taking, at)
@@ -171,7 +171,10 @@ def check_fx_script(taking: ArgumentMatch) -> None:
 
 
 def check_response_files(taking: ArgumentMatch) -> None:
-    """`@FILE` holds more options and names, wherever it stands: the arguments are put together before options are told apart."""
+    """Check for `@FILE` anywhere in the command line, which holds more options and names.
+
+    The arguments are combined before options are recognized.
+    """
     for at in range(1, len(taking.words)):
         if (taking.words[at].text or "@").startswith("@"):
             taking.unread(at)

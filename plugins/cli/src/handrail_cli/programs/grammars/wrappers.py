@@ -22,7 +22,7 @@ PARALLEL_VALUED = re.compile(
 
 
 def take_env(taking: ArgumentMatch, start: int) -> None:
-    """`env [-i] [-u NAME] [NAME=VALUE]… [COMMAND]`; alone it shows every variable."""
+    """Match `env [-i] [-u NAME] [NAME=VALUE]… [COMMAND]`; alone it shows every variable."""
     words = taking.words
     at = start
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
@@ -56,7 +56,7 @@ def take_env(taking: ArgumentMatch, start: int) -> None:
 
 
 def _take_split_string(taking: ArgumentMatch, at: int, text: str) -> None:
-    """`env -S 'CODE'`: words in one word, with escapes of its own."""
+    """Match `env -S 'CODE'`: several words in one, with their own escape sequences."""
     rest = taking.words[at + (1 if text else 2) :]
     first = text or (taking.words[at + 1].text if at + 1 < len(taking.words) else None)
     texts = [word.text for word in rest]
@@ -68,7 +68,7 @@ def _take_split_string(taking: ArgumentMatch, at: int, text: str) -> None:
 
 
 def take_xargs(taking: ArgumentMatch, start: int) -> None:
-    """`xargs [OPTIONS] [COMMAND]`: what it reads becomes more words of the command, or takes the place of a mark."""
+    """Match `xargs [OPTIONS] [COMMAND]`: its input becomes more words of the command, or replaces a mark."""
     words = taking.words
     mark: str | None = None
     at = start
@@ -109,7 +109,7 @@ def _is_known_option(text: str) -> bool:
 
 
 def take_parallel(taking: ArgumentMatch, start: int) -> None:
-    """`parallel [OPTIONS] [COMMAND] [::: WORDS…]`: the command is joined and given to a shell, once for each word."""
+    """Match `parallel [OPTIONS] [COMMAND] [::: WORDS…]`: a shell runs the joined command once for each word."""
     words = taking.words
     at = start
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
@@ -147,7 +147,7 @@ def _has_joined_value(text: str) -> bool:
 def _take_template(
     taking: ArgumentMatch, command: Sequence[ShellWord], at: int, items: Sequence[ShellWord] | None
 ) -> None:
-    """The code for each word; with words that are not shown, the code alone."""
+    """Note the code for each word; if the words are unknown, only the code itself."""
     texts = [word.text for word in command]
     if None in texts or (items is not None and any(word.text is None or word.glob for word in items)):
         taking.unread(at)
@@ -176,7 +176,7 @@ MAX_ITEMS = 32
 
 
 def take_command(taking: ArgumentMatch, start: int) -> None:
-    """`command NAME …` runs it, `command -v NAME` tells what it is."""
+    """Match `command NAME …`, which runs NAME, and `command -v NAME`, which describes it."""
     words = taking.words
     at = start
     if at < len(words) and words[at].text in ("-v", "-V"):
@@ -191,7 +191,7 @@ def take_command(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_flock(taking: ArgumentMatch, start: int) -> None:
-    """`flock FILE COMMAND…`, `flock FILE -c CODE`, `flock NUMBER`."""
+    """Match `flock FILE COMMAND…`, `flock FILE -c CODE`, `flock NUMBER`."""
     words = taking.words
     at = start
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
@@ -209,7 +209,7 @@ def take_flock(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_watch(taking: ArgumentMatch, start: int) -> None:
-    """`watch COMMAND…` gives its words to a shell, `watch -x COMMAND…` runs them."""
+    """Match `watch COMMAND…`, which passes its words to a shell, and `watch -x COMMAND…`, which runs them."""
     words = taking.words
     at = start
     execute = False
@@ -232,7 +232,7 @@ def take_watch(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_script(taking: ArgumentMatch, start: int) -> None:
-    """`script -c CODE FILE`; without code it starts a shell."""
+    """Match `script -c CODE FILE`; without code it starts a shell."""
     words = taking.words
     at = start
     code = False
@@ -254,7 +254,7 @@ def take_script(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_applet(taking: ArgumentMatch, start: int) -> None:
-    """`busybox NAME …`."""
+    """Match `busybox NAME …`."""
     words = taking.words
     if len(words) <= start or words[start].text in ("--list", "--help", "--list-full"):
         return
@@ -264,7 +264,7 @@ def take_applet(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_hyperfine(taking: ArgumentMatch, start: int) -> None:
-    """Each operand is code for a shell."""
+    """Match `hyperfine`, each operand of which is code for a shell."""
     words = taking.words
     at = start
     while at < len(words):
@@ -285,7 +285,7 @@ def take_hyperfine(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_privilege(taking: ArgumentMatch, start: int) -> None:
-    """`sudo [OPTIONS] COMMAND…`, `su -c CODE USER`: dangerous whatever it runs, which is shown for what it is."""
+    """Match `sudo [OPTIONS] COMMAND…`, `su -c CODE USER`: dangerous with any command; the command is still analyzed."""
     words = taking.words
     name = taking.path
     at = start
@@ -320,7 +320,7 @@ def take_privilege(taking: ArgumentMatch, start: int) -> None:
 
 
 def take_builtin(taking: ArgumentMatch, start: int) -> None:
-    """Builtins that show or change the shell: what only shows is told from what changes."""
+    """Match builtins that show or change the shell, and distinguish showing from changing."""
     words = taking.words
     name = taking.path
     texts = [word.text for word in words[start:]]
@@ -351,7 +351,7 @@ def take_builtin(taking: ArgumentMatch, start: int) -> None:
 
 
 def _take_completions(taking: ArgumentMatch, start: int) -> None:
-    """`compgen -C COMMAND` and `-F FUNCTION` run, and the words of `-W` are expanded."""
+    """Match `compgen`: `compgen -C COMMAND` and `-F FUNCTION` run code, and the words of `-W` are expanded."""
     words = taking.words
     at = start
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):

@@ -1,4 +1,4 @@
-"""What a script that stands in a command line does, by small checkers for each language."""
+"""Checks of scripts in a command line, with a small checker for each language."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def is_simple_script(language: str, text: str) -> bool:
 
 @lru_cache(maxsize=32)
 def load_checker(language: str) -> Callable[[str], ScriptFinding]:
-    """What tells what a script in this language does."""
+    """Return the function that checks scripts in this language."""
     module, _, function = CHECKERS[language].partition(".")
     return cast("Callable[[str], ScriptFinding]", getattr(import_module(f"{__name__}.{module}"), function))

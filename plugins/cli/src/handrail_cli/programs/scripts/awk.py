@@ -57,7 +57,7 @@ class AwkToken:
 
 
 def check_awk_script(program: str) -> ScriptFinding:
-    """What a program does besides printing what it is given."""
+    """Check what a program does besides printing its input."""
     tokens = tokenize_program(program)
     if tokens is None:
         return UNCLEAR
@@ -122,7 +122,7 @@ def _is_simple_token(token: AwkToken, behind: AwkToken | None) -> bool:
 
 
 def tokenize_program(program: str) -> Sequence[AwkToken] | None:
-    """The tokens of a program; None when one cannot be told, such as a `/` that may divide or begin a pattern."""
+    """Return the tokens of a program; None if one is ambiguous, such as a `/` that may divide or begin a pattern."""
     tokens: list[AwkToken] = []
     conditions: list[bool] = []
     after = "start"
@@ -150,7 +150,10 @@ def tokenize_program(program: str) -> Sequence[AwkToken] | None:
 
 
 def _classify_slash(kind: str, text: str, *, condition: bool) -> str:
-    """Whether a `/` after this token begins a pattern (`start`), divides (`value`), or could do either."""
+    """Return the meaning of a `/` after this token.
+
+    It begins a pattern (`start`), divides (`value`), or could do either (`unsure`).
+    """
     if kind in ("string", "number") or text == "]" or (text == ")" and not condition):
         return "value"
     if text in ("++", "--", "getline", "length") or text == "'":
@@ -161,7 +164,7 @@ def _classify_slash(kind: str, text: str, *, condition: bool) -> str:
 
 
 def _note_output(tokens: Sequence[AwkToken], number: int, named: list[tuple[OperandRole, str]]) -> bool:
-    """`print > "file"`: understood only with a file that stands there, and nothing behind it."""
+    """Note the file of `print > "file"`; return False unless it is a literal with nothing after it."""
     target = tokens[number + 1] if number + 1 < len(tokens) else None
     end = tokens[number + 2] if number + 2 < len(tokens) else None
     if target is None or target.kind != "string" or (end is not None and end.text not in (";", "\n", "}")):

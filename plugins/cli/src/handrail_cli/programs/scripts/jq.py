@@ -40,5 +40,5 @@ def is_simple_jq(program: str) -> bool:
 
 
 def check_jq_script(program: str) -> ScriptFinding:
-    """Whether a program computes with its input only."""
+    """Check that a program computes with its input only."""
     return UNCLEAR if OUTWARD_FUNCTION.search(program) else READ_ONLY

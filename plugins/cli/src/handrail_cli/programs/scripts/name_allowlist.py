@@ -1,7 +1,8 @@
-"""Perl, Ruby, JavaScript, PHP, Lua and R in a command line: plain computing and printing is told by an allow-list of words.
+"""Checks of Perl, Ruby, JavaScript, PHP, Lua and R in a command line, by allowlists of words that compute and print.
 
-A program is cut into strings, numbers, names and marks. Every name has to be known to compute or print, or be a variable of the program itself;
-what starts programs, opens files or reaches further is dangerous by name, and everything else is not understood.
+A program is split into strings, numbers, names and marks. Every name must be known to compute or print, or be a
+variable of the program itself; names that start programs, open files or reach further are dangerous, and everything
+else is not understood.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MAX_CODE = 4000
 
 @dataclass(frozen=True)
 class LanguageRules:
-    """What is known of a language: how its strings and comments look, names that compute, names that do more, how variables are made."""
+    """Rules of a language: its strings and comments, names that compute or do more, and how variables are created."""
 
     tokens: re.Pattern[str]
     computes: frozenset[str]
@@ -195,7 +196,7 @@ PERL_LIVE = re.compile(r"\(\?\??\{|@\{|\$\{|\$ENV|@\[|[$@]\w+\s*(->)?\s*[\[{]|\(
 
 
 def check_names(text: str, language: LanguageRules) -> ScriptFinding:
-    """What a program does, as far as its names tell."""
+    """Check what a program does, as far as its names show."""
     if len(text) > MAX_CODE or language.misleads.search(text):
         return UNCLEAR
     tokens = list(language.tokens.finditer(text))
@@ -222,7 +223,7 @@ def check_names(text: str, language: LanguageRules) -> ScriptFinding:
 
 
 def _is_division_only(tokens: list[re.Match[str]], language: LanguageRules) -> bool:
-    """Whether each `/` can only divide: one that begins a pattern would hide what is in it."""
+    """Return True if each `/` can only divide: a pattern between slashes would hide its contents."""
     before: re.Match[str] | None = None
     for token in tokens:
         if token[0] == "/" and (before is None or not _is_value_token(before, language)):
@@ -267,7 +268,7 @@ def check_node_script(text: str) -> ScriptFinding:
 
 
 def check_php_script(text: str) -> ScriptFinding:
-    """PHP."""
+    """Check a PHP script."""
     return check_names(text, PHP)
 
 
@@ -277,5 +278,5 @@ def check_lua_script(text: str) -> ScriptFinding:
 
 
 def check_r_script(text: str) -> ScriptFinding:
-    """R."""
+    """Check an R script."""
     return check_names(text, R)

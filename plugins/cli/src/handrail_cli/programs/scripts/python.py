@@ -1,6 +1,7 @@
-"""Python code that stands in a command line: an allow-list of what computes and prints, with the files that it names.
+"""Check of Python code in a command line: an allowlist of what computes and prints, with the files that it names.
 
-Names decide, not values: whatever could reach a module, a builtin or an attribute in another way than by its name is not understood.
+Names decide, not values: code that could reach a module, a builtin or an attribute other than by its name is not
+understood.
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ class UnsupportedCode(Exception):
 
 
 class DangerousCode(Exception):
-    """Something that a person has to see."""
+    """Error for code that the user must review."""
 
 
 @dataclass(slots=True)
 class CodeState:
-    """What is known while a program is read. `modules` are names that stand for modules, `members` for what was taken from one."""
+    """State collected while a program is read.
+
+    `modules` maps names to the modules they refer to, `members` to what was imported from one.
+    """
 
     kind: UseKind = "reads"
     named: list[tuple[OperandRole, str]] = field(default_factory=list[tuple[OperandRole, str]])
@@ -65,12 +69,12 @@ class CodeState:
     parents: set[int] = field(default_factory=set[int])
 
     def dotted_on(self, node: ast.Attribute) -> bool:
-        """Whether an attribute of it is taken at once."""
+        """Return True if an attribute of the node is accessed immediately."""
         return id(node) in self.parents
 
 
 def check_python_script(text: str) -> ScriptFinding:
-    """What a program does besides computing and printing."""
+    """Check what a program does besides computing and printing."""
     if len(text) > MAX_CODE:
         return UNCLEAR
     try:
@@ -132,7 +136,7 @@ def _check_tree(tree: ast.Module, reading: CodeState) -> None:
 
 
 def _follow(node: ast.AST, reading: CodeState) -> None:
-    """Take in what a node calls or reaches."""
+    """Check what a node calls or accesses."""
     if isinstance(node, ast.Call):
         _check_call(node, reading)
     elif isinstance(node, ast.Attribute):
@@ -142,7 +146,7 @@ def _follow(node: ast.AST, reading: CodeState) -> None:
 
 
 def _check_import(node: ast.AST, reading: CodeState) -> None:
-    """Takes in what a program imports; raises `DangerousCode` for what reaches anything by other ways."""
+    """Record what a program imports; raise `DangerousCode` for a name that reaches anything by other means."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         _note_import(node, reading)
     elif isinstance(node, ast.Name) and node.id in REACHING_BUILTINS:
@@ -150,7 +154,7 @@ def _check_import(node: ast.AST, reading: CodeState) -> None:
 
 
 def _note_bindings(node: ast.AST, reading: CodeState) -> None:
-    """Takes in the names that a node binds, and what later looks need to know of it."""
+    """Record the names that a node binds, and what later checks need to know about it."""
     if not isinstance(node, ALLOWED_NODES):
         raise UnsupportedCode
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -199,7 +203,10 @@ def _note_import(node: ast.Import | ast.ImportFrom, reading: CodeState) -> None:
 
 
 def _resolve_module(name: str, reading: CodeState) -> str:
-    """The module of this name; of one that is not the standard library's, only its version may be asked."""
+    """Return the module of this name.
+
+    A program may only query the version of a module outside the standard library.
+    """
     if (
         name in PURE_MODULES
         or name in MEMBER_ROLES
@@ -216,7 +223,7 @@ def _resolve_module(name: str, reading: CodeState) -> str:
 
 
 def _find_member_roles(module: str, name: str) -> tuple[str, ...]:
-    """The roles of the arguments of a name of a module."""
+    """Return the roles of the arguments of a module's member."""
     if name.startswith("_") and name not in PUBLIC_DUNDER:
         raise DangerousCode(f"reaches into the module {module!r}")
     if module in MEMBER_ROLES:
@@ -235,7 +242,7 @@ def _find_member_roles(module: str, name: str) -> tuple[str, ...]:
 
 
 def _resolve_dotted(node: ast.expr, reading: CodeState) -> tuple[str, str] | None:
-    """`module.name` that an expression stands for."""
+    """Return the module and name that an expression refers to as `module.name`, or None."""
     if isinstance(node, ast.Name):
         return reading.members.get(node.id)
     if not isinstance(node, ast.Attribute):
@@ -283,14 +290,14 @@ def _check_call(node: ast.Call, reading: CodeState) -> None:
 
 
 def _check_environ_item(node: ast.Subscript, reading: CodeState) -> None:
-    """`os.environ["NAME"]`."""
+    """Check `os.environ["NAME"]`."""
     if _resolve_dotted(node.value, reading) == ("os", "environ") and isinstance(node.ctx, ast.Load):
         _note_argument_role("variable", node.slice, reading)
         reading.taken.add(id(node.value))
 
 
 def _check_environ_get(target: ast.expr, node: ast.Call, reading: CodeState) -> bool:
-    """`os.environ.get("NAME")`."""
+    """Check `os.environ.get("NAME")`; return False for any other call."""
     if not (
         isinstance(target, ast.Attribute)
         and target.attr == "get"
@@ -319,7 +326,7 @@ def _check_open(args: list[ast.expr], keywords: list[ast.keyword], reading: Code
 
 
 def _note_argument_role(role: str, argument: ast.expr, reading: CodeState) -> None:
-    """A literal path with its role; anything else is not understood."""
+    """Record a literal path with its role; anything else raises `UnsupportedCode`."""
     text = _evaluate_text(argument, reading)
     if text is None:
         raise UnsupportedCode
@@ -339,7 +346,7 @@ def _convert_role(role: str) -> OperandRole:
 
 
 def _evaluate_text(node: ast.expr, reading: CodeState) -> str | None:
-    """The text of a literal, of a path made of literals, or of a name that holds one."""
+    """Return the text of a literal, of a path composed of literals, or of a name bound to one; else None."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.Name):
@@ -359,7 +366,7 @@ def _evaluate_text(node: ast.expr, reading: CodeState) -> str | None:
 
 
 def _note_constant_paths(nodes: list[ast.AST], reading: CodeState) -> None:
-    """Names that hold one literal and never anything else."""
+    """Record the names that are bound to one literal and never to anything else."""
     times: dict[str, int] = {}
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -375,7 +382,10 @@ def _note_constant_paths(nodes: list[ast.AST], reading: CodeState) -> None:
 
 
 def _check_method(target: ast.Attribute, node: ast.Call, reading: CodeState) -> None:
-    """A method of a value: of a path made of literals, it has a role; of anything else, only what can do nothing."""
+    """Check a method call on a value.
+
+    A method of a path composed of literals has a role; on any other value, only harmless methods are allowed.
+    """
     role = PATH_ROLES.get(target.attr)
     if (text := _evaluate_text(target.value, reading)) is not None and not isinstance(target.value, ast.Constant):
         if role is not None and target.attr not in ("exists", "stat"):

@@ -1,4 +1,4 @@
-"""What names mean in Python: which of the standard library only compute, which touch files and how, and which a person has to see."""
+"""Meanings of names in Python: which parts of the standard library only compute, access files, or require approval."""
 
 from __future__ import annotations
 

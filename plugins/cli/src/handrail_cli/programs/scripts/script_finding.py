@@ -1,4 +1,4 @@
-"""What was found in a script."""
+"""Findings about a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail_cli.programs.values import OperandRole, UseKind, UseNeed
 
 @dataclass(frozen=True, slots=True)
 class ScriptFinding:
-    """What a script does. `why` goes on after "the script …"; `doubtful`: it was not understood, and nothing may be concluded."""
+    """Effects of a script. `why` continues "the script …"; `doubtful`: not understood, so nothing may be concluded."""
 
     kind: UseKind = "reads"
     why: str = "does something that is not known to be harmless"
@@ -38,5 +38,5 @@ def is_alarming(text: str) -> bool:
 
 
 def create_dangerous_finding(why: str, code: str = "runs_program") -> ScriptFinding:
-    """A script that a person has to see."""
+    """Return a finding for a script that the user must review."""
     return ScriptFinding("dangerous", why, code)

@@ -44,7 +44,7 @@ def is_simple_sed(script: str) -> bool:
 
 
 def check_sed_script(script: str) -> ScriptFinding:
-    """What a script does besides printing."""
+    """Check what a script does besides printing."""
     named: list[tuple[OperandRole, str]] = []
     at = 0
     for _ in range(MAX_STEPS):
@@ -87,7 +87,7 @@ def _skip_addresses(script: str, at: int) -> int:
 
 
 def _check_command(script: str, at: int, named: list[tuple[OperandRole, str]]) -> int | ScriptFinding:
-    """Where the next command begins, or why the script is not plain."""
+    """Return the index at which the next command begins, or a finding that says why the script is not plain."""
     letter = script[at : at + 1]
     if letter in ("{", "}"):
         return at + 1
@@ -118,7 +118,7 @@ def _note_file(letter: str, name: str, named: list[tuple[OperandRole, str]]) -> 
 
 
 def _check_substitution(script: str, at: int, named: list[tuple[OperandRole, str]]) -> int | ScriptFinding:
-    """`s/regex/replacement/flags` and `y/…/…/` with any delimiter."""
+    """Check `s/regex/replacement/flags` and `y/…/…/` with any delimiter."""
     mark = script[at + 1 : at + 2]
     if mark in ("", "\n", "\\"):
         return UNCLEAR
@@ -142,7 +142,7 @@ def _check_substitution(script: str, at: int, named: list[tuple[OperandRole, str
 
 
 def _find_delimiter(script: str, at: int, mark: str) -> int | None:
-    """Where the next delimiter stands that is not escaped."""
+    """Return the index of the next delimiter that is not escaped, or None."""
     while at < len(script):
         if script[at] == "\\":
             at += 2
@@ -154,7 +154,7 @@ def _find_delimiter(script: str, at: int, mark: str) -> int | None:
 
 
 def _ends_in_brackets(pattern: str) -> bool:
-    """Whether a pattern ends within brackets: there, versions of sed differ on whether the delimiter ends it."""
+    """Return True if a pattern ends inside brackets, where versions of sed differ on whether the delimiter ends it."""
     return "[" in BRACKET_EXPRESSION.sub("", pattern)
 
 

@@ -32,7 +32,7 @@ REDIS_QUERIES = frozenset((
 
 
 def check_sql_script(text: str) -> ScriptFinding:
-    """What SQL does."""
+    """Check what SQL does."""
     for statement in split_statements(text):
         if (match := QUERY_STATEMENT.fullmatch(statement)) is not None and not ACTING_WORD.search(match[2]):
             continue
@@ -48,7 +48,7 @@ SQLITE_ACTION = re.compile(
 
 
 def check_sqlite_script(text: str) -> ScriptFinding:
-    """The same for sqlite3, which has commands that begin with a dot."""
+    """Check what SQL for sqlite3 does, including commands that begin with a dot."""
     if text.lstrip().startswith("."):
         if SQLITE_QUERY.fullmatch(text.strip()):
             return READ_ONLY
@@ -63,7 +63,7 @@ def check_sqlite_script(text: str) -> ScriptFinding:
 
 
 def check_psql_script(text: str) -> ScriptFinding:
-    """The same for psql, which has commands that begin with a backslash."""
+    """Check what SQL for psql does, including commands that begin with a backslash."""
     if "\\" in text:
         if PSQL_QUERY.fullmatch(text.strip()):
             return READ_ONLY
@@ -72,14 +72,14 @@ def check_psql_script(text: str) -> ScriptFinding:
 
 
 def check_mysql_script(text: str) -> ScriptFinding:
-    """The same for mysql, some of whose commands run programs."""
+    """Check what SQL for mysql does, some of whose commands run programs."""
     if "\\" in text or re.search(r"(?im)^\s*(system|source|tee|pager|edit|\.)\b", text):
         return create_dangerous_finding("uses a command of mysql that may run programs or write files")
     return check_sql_script(text)
 
 
 def check_redis_command(text: str) -> ScriptFinding:
-    """A command of redis, given as its first word."""
+    """Check a command of redis, given as its first word."""
     return (
         READ_ONLY
         if text.lower() in REDIS_QUERIES
@@ -88,7 +88,10 @@ def check_redis_command(text: str) -> ScriptFinding:
 
 
 def split_statements(text: str) -> Iterator[str]:
-    """The statements of a text, without strings and comments. What opens and does not close stays, and is not understood."""
+    """Yield the statements of a text without strings and comments.
+
+    An unterminated string or comment stays in the statement, which is therefore not understood.
+    """
     bare = STRING_OR_COMMENT.sub(" '' ", text) if "/*!" not in text else f"unknown {text}"
     for statement in bare.split(";"):
         if statement.strip():

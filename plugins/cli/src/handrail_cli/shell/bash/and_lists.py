@@ -1,4 +1,4 @@
-"""Which commands of a line run only where an earlier one has succeeded: `make` in `cd build && make`."""
+"""Commands of a line that run only if an earlier one has succeeded: `make` in `cd build && make`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ LINE_START = re.compile(r"[\s(]*")
 
 
 def find_dependent_commands(analysis: ParsedLine, number: int) -> range:
-    """The commands right behind one that run only when it has succeeded, by number. None of them where that is not plain to see."""
+    """Return the indices of the commands right after a given one that run only if it has succeeded.
+
+    Empty if this is not evident.
+    """
     last = number
     if _is_outside_pipeline(analysis, number) and _is_joined_by(analysis, number + 1, AND_JOINT):
         last += 1
@@ -26,7 +29,10 @@ def find_dependent_commands(analysis: ParsedLine, number: int) -> range:
 
 
 def _is_outside_pipeline(analysis: ParsedLine, number: int) -> bool:
-    """Whether a command is in no pipeline before it, and only `&&` and `|` are between it and the beginning of its statement."""
+    """Return True if a command is in no pipeline with earlier commands.
+
+    Only `&&` and `|` may be between it and the beginning of its statement.
+    """
     if analysis.opaque or analysis.functions:
         return False
     if _begins_statement(analysis, number):
@@ -42,20 +48,23 @@ def _is_outside_pipeline(analysis: ParsedLine, number: int) -> bool:
 
 
 def _begins_statement(analysis: ParsedLine, number: int) -> bool:
-    """Whether a statement begins with a command."""
+    """Return True if a statement begins with a command."""
     if number == 0:
         return LINE_START.fullmatch(analysis.text, 0, analysis.commands[0].span[0]) is not None
     return _is_joined_by(analysis, number, STATEMENT_START)
 
 
 def _is_joined_by(analysis: ParsedLine, number: int, joint: re.Pattern[str]) -> bool:
-    """Whether this stands between a command and the one before it."""
+    """Return True if `joint` matches the text between a command and the one before it."""
     gap = _find_gap(analysis, number)
     return gap is not None and joint.fullmatch(gap) is not None
 
 
 def _find_gap(analysis: ParsedLine, number: int) -> str | None:
-    """The text between a command and the one before it; None where there is none, or one stands in the other."""
+    """Return the text between a command and the one before it.
+
+    None for the first command, or if one of the two contains the other.
+    """
     if not 0 < number < len(analysis.commands):
         return None
     start, end = analysis.commands[number - 1].span[1], analysis.commands[number].span[0]

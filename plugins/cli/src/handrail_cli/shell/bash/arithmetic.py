@@ -1,7 +1,8 @@
-"""Arithmetic that cannot do anything but compute.
+"""Arithmetic that can only compute.
 
-Bash takes the value of a variable in it for an expression, and an expression may run commands: `x='a[$(id)]'; ((x))`. What is here says where plain
-arithmetic stands in a text, and which variables of the text can hold nothing but whole numbers.
+Bash evaluates the value of a variable in arithmetic as an expression, and an expression may run commands:
+`x='a[$(id)]'; ((x))`. This module finds plain arithmetic in a text, and the variables of the text that can hold only
+integers.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ UNSURE_SYNTAX = re.compile(
 
 
 def find_arithmetic_end(text: str, at: int) -> int:
-    """Where the plain arithmetic ends that begins at `((`; -1 where there is none."""
+    """Return the end of the plain arithmetic that begins at `((`; -1 if it is not plain arithmetic."""
     found = ARITHMETIC_COMMAND.match(text, at) or (
         FOR_HEADER.match(text, at) if FOR_KEYWORD.search(text, max(0, at - LOOKBEHIND_CHARS), at) else None
     )
@@ -50,13 +51,13 @@ def find_arithmetic_end(text: str, at: int) -> int:
 
 
 def iter_assigned_names(arithmetic: str) -> Iterator[str]:
-    """The variables that arithmetic may set."""
+    """Yield the variables that arithmetic may set."""
     if ASSIGNING_OPERATOR.search(arithmetic):
         yield from VARIABLE_NAME.findall(arithmetic)
 
 
 def find_number_variables(text: str) -> frozenset[str]:
-    """The variables that nothing in the text sets to anything but a number."""
+    """Return the variables that nothing in the text sets to anything but a number."""
     read = " ".join(READ_COMMAND.findall(text))
     if "$" in read or "(" in read or UNSURE_SYNTAX.search(text):
         return frozenset()

@@ -1,4 +1,4 @@
-"""A text for bash that is too much to be read as a whole, in pieces that each can be."""
+"""Division of a text for bash that is too long to be parsed at once into pieces that can be parsed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ LEADING_KEYWORDS = re.compile(r"(\A|[;&|()\n])(?:[^\S\n]*(?:then|do|else|elif|if
 
 
 def split_into_chunks(text: str) -> Iterator[str]:
-    """The pieces in the order of the text, each once. Quotes and here-documents stay whole where it is certain where they end."""
+    """Yield the pieces in the order of the text, each once.
+
+    Quotes and here-documents are not divided if their end is certain.
+    """
     seen = scan_outline(text)
     found = dict.fromkeys(_iter_windows(text, _list_quoted_spans(seen), _map_bodies(seen)))
     if seen.strange is not None:

@@ -1,4 +1,4 @@
-"""What a pipeline prints when that can be told from its text: `echo` and `printf` of constants, through decoders."""
+"""Output of a pipeline that its text determines: `echo` and `printf` of constants, through decoders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LETTER_RANGE = re.compile(r"([ -~])-([ -~])")
 
 @dataclass(frozen=True, slots=True)
 class StdinSource:
-    """What stands on a command's standard input: a `document` of the line itself, or the output of the commands before it."""
+    """Standard input of a command: a `document` of the line itself, or the output of the commands before it."""
 
     document: ShellWord | None = None
     producers: tuple[SimpleCommand, ...] = ()
@@ -45,7 +45,7 @@ NO_INPUT = StdinSource()
 
 
 def compute_constant_output(commands: Sequence[SimpleCommand]) -> str | None:
-    """What these commands print, each fed by the one before; None when it cannot be told."""
+    """Return the output of these commands, each fed by the one before; None if it cannot be determined."""
     text: str | None = None
     for command in commands:
         words = command.guess
@@ -70,7 +70,7 @@ def _run_echo(words: Sequence[str], fed: str | None) -> str | None:
 
 
 def _run_printf(words: Sequence[str], fed: str | None) -> str | None:
-    """The format, once more for as long as there are words for it."""
+    """Return the output of `printf`, which repeats the format as long as there are words for it."""
     from handrail_cli.shell.bash.quoting import unescape_ansi_c
 
     if not words or words[0] == "-v":
@@ -138,7 +138,7 @@ def _translate_letters(words: Sequence[str], fed: str | None) -> str | None:
 
 
 def _expand_letters(word: str) -> str:
-    """The letters that a word means to `tr`: `a-z`, `[:upper:]`, `\\n`."""
+    r"""Return the letters that a word means to `tr`: `a-z`, `[:upper:]`, `\n`."""
     from handrail_cli.shell.bash.quoting import unescape_ansi_c
 
     word = unescape_ansi_c(word.replace("[:lower:]", "a-z").replace("[:upper:]", "A-Z").replace("[:digit:]", "0-9"))

@@ -40,7 +40,7 @@ PROGRAM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
 
 
 def simplify_line(text: str) -> Iterator[str]:
-    """The same command line written more plainly, where it holds anything that can be."""
+    """Yield simpler forms of the same command line, if anything in it can be simplified."""
     if "\\\n" in text:
         yield text.replace("\\\n", "")
     if "$" in text or "`" in text:
@@ -57,7 +57,7 @@ def simplify_line(text: str) -> Iterator[str]:
 
 
 def resolve_program_pattern(name: str, known: frozenset[str]) -> str:
-    """A program whose path is a pattern, as the first of the known ones that it fits."""
+    """Return the first known program that a path with a glob matches; any other name is returned unchanged."""
     if "/" not in name or not re.search(r"[*?\[]", name):
         return name
     fits = (one for one in sorted(known) if any(is_glob_match(folder + one, name) for folder in PROGRAM_FOLDERS))
@@ -88,7 +88,7 @@ def _fold_expansions(text: str) -> str:
 
 
 def _expand_array(text: str, name: str, inside: str) -> str:
-    """The uses of an array as its words."""
+    """Replace the uses of an array by its words."""
     items = [re.fullmatch(r"(?:\[([^\]]*)\]=)?(.*)", word) for word in inside.split()]
     words = {item[1] or str(at): item[2] for at, item in enumerate(items) if item is not None}
     made = re.sub(rf"\"?\$\{{{name}\[[@*]\]\}}\"?", lambda _: " ".join(words.values()), text)
@@ -96,7 +96,7 @@ def _expand_array(text: str, name: str, inside: str) -> str:
 
 
 def _convert_read(match: re.Match[str]) -> str:
-    """`read a b <<< 'x y'` as assignments."""
+    """Convert `read a b <<< 'x y'` to assignments."""
     value = match[4].strip("'\"")
     names = match[3].split()
     if match[1]:
@@ -114,7 +114,7 @@ def _unescape_word(word: str) -> str:
 
 
 def _find_quoted_substitutions(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    """Substitutions that stand in quotes as text, which bash comes to run all the same."""
+    """Yield the substitutions in quoted text that bash nevertheless runs."""
     for quoted in SINGLE_QUOTED.findall(text):
         for inner, other in pattern.findall(quoted):
             yield inner or other

@@ -1,7 +1,7 @@
-"""Where bash sees quotes, comments, substitutions and redirections: read off the text without the parser.
+"""Quotes, comments, substitutions and redirections as bash sees them, read from the text without the parser.
 
-A second opinion. What the parser makes of a text counts only where both see the same, so a construct that one of them takes for text cannot hide
-a command. Only plain forms are known here; the first other one is said in `strange`.
+This is a second opinion. The parser's result counts only if both agree, so a construct that one of them takes for text
+cannot hide a command. Only plain forms are known here; the first other form is reported in `strange`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LexicalOutline:
 
 
 def scan_outline(text: str) -> LexicalOutline:
-    """The outline of a text for bash."""
+    """Return the outline of a text for bash."""
     found = LexicalOutline(text)
     scan = _OutlineScanner(found)
     while (
@@ -69,7 +69,7 @@ def scan_outline(text: str) -> LexicalOutline:
 
 
 def iter_hidden_code(found: LexicalOutline) -> Iterator[str]:
-    """The inner text of every substitution outside single quotes, wherever it stands."""
+    """Yield the inner text of every substitution outside single quotes, at any position."""
     text = found.text
     count = 0
     for match in SUBSTITUTION_START.finditer(text):

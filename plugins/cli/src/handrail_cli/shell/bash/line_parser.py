@@ -1,7 +1,8 @@
-"""What a command line for bash consists of: its simple commands with their words, redirections and how they feed each other.
+"""Parser of a command line for bash: its simple commands with their words, redirections and how they feed each other.
 
-Nothing is judged here. Words are folded as bash would (quotes, escapes, `$'…'`, braces, variables set on the same line); what cannot be known
-stays unknown, and whatever is not understood is said in `opaque`. The parse is tree-sitter-bash's.
+Nothing is judged here. Words are folded as in bash (quotes, escapes, `$'…'`, braces, variables set on the same line);
+unknown values stay unknown, and everything that is not understood is reported in `opaque`. The syntax tree is
+tree-sitter-bash's.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PIPE_JOINT = re.compile(r"(?:[^;&|\n]|>&|&>)*\|&?\s*")
 def parse_line(
     text: str, *, variables: Mapping[str, str] | None = None, environment: Container[str] | None = None
 ) -> ParsedLine:
-    """The analysis of `text`. `variables` are those whose value is certain (HOME, PWD …), `environment` names all that may have one."""
+    """Parse `text`. `variables` have a certain value (HOME, PWD …), `environment` names all that may have one."""
     if len(text) > MAX_LENGTH:
         return ParsedLine(text, (), opaque=(Reason("too_long", f"the command is longer than {MAX_LENGTH} characters"),))
     if sum(map(text.count, JOINT_CHARS)) > MAX_JOINTS:
@@ -57,7 +58,7 @@ def parse_with_grammar(
     environment: Container[str] | None = None,
     most: int = MAX_NODES,
 ) -> ParsedLine:
-    """The same for any line, however plain and long, of at most so many parts."""
+    """Parse any line with the grammar, regardless of how plain and long it is, up to `most` nodes."""
     known = {name: value for name, value in (variables or {}).items() if len(value) <= MAX_VALUE}
     walk = _LineWalk(text, known, environment)
     try:
@@ -76,7 +77,7 @@ class NestedCodeParser:
         self.made: dict[tuple[str, frozenset[tuple[str, str]]], ParsedLine] = {}
 
     def analyse(self, text: str, variables: Mapping[str, str]) -> ParsedLine:
-        """The analysis of some code, or one that says that there is too much of it."""
+        """Return the analysis of some code, or one which says that there is too much code."""
         key = text, frozenset(variables.items())
         if (known := self.made.get(key)) is not None:
             return known
@@ -87,7 +88,7 @@ class NestedCodeParser:
 
 
 def parse_text(text: str) -> Node:
-    """The tree of a text. Places in it are places in the text, in characters."""
+    """Return the syntax tree of a text. Positions in the tree are positions in the text, in characters."""
     # The parser looks letters up in tables that end with Latin-1, and crashes beyond. To bash every other letter is a part of a word that can be
     # no part of a name, as a dot is.
     return _load_parser().parse((text if text.isascii() else NOT_ASCII.sub(".", text)).encode()).root_node
@@ -116,7 +117,7 @@ class _LineWalk(StatementReader):
         )
 
     def chains(self) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """Commands with nothing but `|` between them. In long lines the parser groups `|` and `&&` wrongly."""
+        """Yield the commands with only `|` between them. In long lines the parser groups `|` and `&&` incorrectly."""
         chain: list[tuple[int, ...]] = []
         for number in range(1, len(self.commands)):
             start, end = self.commands[number - 1].span[1], self.commands[number].span[0]

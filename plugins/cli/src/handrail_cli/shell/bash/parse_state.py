@@ -1,4 +1,4 @@
-"""What is known on the way: the commands so far, what variables hold, and what was not understood."""
+"""State of a parse: the commands so far, the values of variables, and what was not understood."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEADING = frozenset(" \t\n\r\v\f\\")
 
 
 class ParseState(ABC):
-    """What all parts of the pass share."""
+    """State shared by all parts of the parse."""
 
     def __init__(self, text: str, variables: Mapping[str, str], environment: Container[str] | None) -> None:
         self.text = text
@@ -86,7 +86,7 @@ class ParseState(ABC):
         return behind if opening.type in OPENINGS and self.text.startswith(opening.type, behind) else at
 
     def span(self, node: Node) -> tuple[int, int]:
-        """Where a node stands, in characters."""
+        """Return the position of a node, in characters."""
         return self.start(node), node.end_byte
 
     def raw(self, node: Node) -> str:
@@ -99,7 +99,7 @@ class ParseState(ABC):
         self.commands.append(command)
 
     def after(self, command: SimpleCommand, guess: Sequence[str]) -> None:
-        """What a builtin leaves unknown."""
+        """Record what is unknown after a builtin."""
         if "cd" in guess or guess[0] in ("pushd", "popd"):
             self.known["PWD"] = self.known["OLDPWD"] = None
             if self.loops:
@@ -126,7 +126,7 @@ class ParseState(ABC):
                     self.known[name] = None
 
     def forget(self) -> None:
-        """Nothing is known any more of what variables hold."""
+        """Forget the values of all variables."""
         self.forgotten = True
         for name in self.known:
             self.known[name] = None
@@ -138,7 +138,7 @@ class ParseState(ABC):
                 self.known[name] = None
 
     def forget_changing(self, node: Node) -> None:
-        """What a loop may change is not known in it from the start."""
+        """Forget, at the start of a loop, the variables that the loop may change."""
         text = self.raw(node)
         for name, value in self.known.items():
             if value is not None and re.search(rf"(?<![$\w{{#!]){re.escape(name)}\b", text):
@@ -147,7 +147,7 @@ class ParseState(ABC):
             self.forget()
 
     def unset(self, name: str) -> bool:
-        """Whether a variable certainly has no value: neither the host nor the line has set it."""
+        """Return True if a variable certainly has no value: neither the host nor the line has set it."""
         return (
             self.environment is not None
             and not self.forgotten
@@ -158,7 +158,7 @@ class ParseState(ABC):
         )
 
     def numeric(self, name: str) -> bool:
-        """Whether a variable certainly holds a number, whichever it is, or nothing."""
+        """Return True if a variable certainly holds some number, or nothing."""
         if self.environment is None or name in self.environment:
             return False
         if self.counters is None:
@@ -166,17 +166,20 @@ class ParseState(ABC):
         return name in self.counters
 
     def computes_with_numbers(self, expression: str) -> bool:
-        """True if arithmetic holds nothing but numbers and variables that certainly hold one: any other value could run commands."""
+        """Return True if arithmetic holds only numbers and variables that certainly hold a number.
+
+        Any other value could run commands.
+        """
         plain = PLAIN_TERMS.fullmatch(expression) is not None and not ASSIGNING_OPERATOR.search(expression)
         return plain and all(map(self.numeric, VARIABLE_NAME.findall(expression)))
 
     @abstractmethod
     def visit(self, node: Node) -> None:
-        """Take in a statement."""
+        """Process a statement."""
 
     @abstractmethod
     def states(self, node: Node) -> bool:
-        """Whether the node is a statement."""
+        """Return True if the node is a statement."""
 
     @abstractmethod
     def inside(self, node: Node) -> None:
@@ -184,7 +187,7 @@ class ParseState(ABC):
 
     @abstractmethod
     def loosely(self, node: Node) -> None:
-        """Parts that may run or not, or in a shell of their own."""
+        """Process parts that may run or not, or that run in a subshell."""
 
     @abstractmethod
     def arithmetic(self, node: Node) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
-"""Syntax that bash and its relatives read differently, so that code for one of them would be misjudged when read as bash's.
+"""Syntax that bash and related shells read differently, which makes code for one of them misjudged if read as bash's.
 
-`sh` may be dash, ash, a Korn shell, or bash with the rules of POSIX: what counts is whether all of them take a text for the same commands with
-the same words. Where one of them stops with an error that bash does not know, what stood before it has run, and so counts, too.
+`sh` may be dash, ash, a Korn shell, or bash in POSIX mode: the criterion is that all of them read a text as the same
+commands with the same words. If one of them stops with an error that bash does not have, the text before it has run,
+and therefore counts, too.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ ECHO_OPTION = re.compile(r"-[neE]*[eE][neE]*")
 
 
 def find_differing_part(analysis: ParsedLine) -> str | None:
-    """The first part of some code that another shell may read differently than bash; None where all read it alike."""
+    """Return the first part of some code that another shell may read differently than bash; None if all agree."""
     return next(
         chain(map(_join_command, filter(_is_run_differently, analysis.commands)), _find_in_parse(analysis.text)), None
     )
@@ -54,7 +55,10 @@ def _join_command(command: SimpleCommand) -> str:
 
 
 def _is_run_differently(command: SimpleCommand) -> bool:
-    """True for `echo` with what only some shells take for an escape or an option, and for a variable that may outlive its command."""
+    """Return True for `echo` with an escape or option that only some shells know.
+
+    Also True for a variable that may outlive its command.
+    """
     program = command.program
     if program == "echo":
         rest = command.guess[1:]
@@ -98,7 +102,7 @@ def _is_read_differently(node: Node, text: str) -> bool:
 
 
 def _mask_quoted_parts(node: Node, text: str) -> str:
-    """The text of a word with a letter for each part of it that is quoted or expanded."""
+    """Return the text of a word with one letter in place of each part that is quoted or expanded."""
     if node.type in OPAQUE_TO_BRACES:
         return "x"
     found, at = "", node.start_byte

@@ -1,4 +1,4 @@
-"""How bash reads quoted and escaped text, for text in which nothing is expanded."""
+"""Reading of quoted and escaped text as in bash, for text in which nothing is expanded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUBSTRING_OFFSETS = re.compile(r"(0|[1-9]\d{0,4})(?::(0|[1-9]\d{0,4}))?", re.ASC
 
 
 def expand_parameter(value: str, operator: str, word: str) -> str:
-    """What `${name<operator>word}` gives for a value (bash manual, "Shell Parameter Expansion"); unset counts as empty."""
+    """Return the value of `${name<operator>word}` (bash manual, "Shell Parameter Expansion"); unset counts as empty."""
     if operator in (":-", "-"):
         return value or word
     if operator in (":?", "?"):
@@ -95,7 +95,7 @@ def _replace_ansi_escape(match: re.Match[str]) -> str:
 
 
 def expand_braces(text: str) -> list[str] | None:
-    """The words that braces make of one; None when there is nothing to expand or too much."""
+    """Return the words that brace expansion makes of one; None if there is nothing to expand, or too much."""
     done: list[str] = []
     waiting = [text]
     expanded = False

@@ -33,7 +33,7 @@ REDIRECT_NODES = frozenset(("file_redirect", "heredoc_redirect", "herestring_red
 
 @dataclass(frozen=True, slots=True)
 class TrailingParts:
-    """What stands behind a redirection, on its line: the parser puts it into the redirection."""
+    """Parts of a line after a redirection, which the parser puts into the redirection."""
 
     statements: list[Node]
     words: list[ShellWord]
@@ -44,7 +44,7 @@ class RedirectReader(WordReader):
     """The part of the pass that reads where input comes from and output goes to."""
 
     def between(self, at: int, node: Node) -> list[ShellWord]:
-        """The words that the parser left out in front of a node: a lone `-` before a here-document."""
+        """Return the words that the parser omits before a node: a lone `-` before a here-document."""
         gap = self.text[at : node.start_byte]
         if WORD_SEPARATOR.fullmatch(gap):
             return []
@@ -59,7 +59,7 @@ class RedirectReader(WordReader):
             self.commands[number] = SimpleCommand(old.words, old.assignments, (*old.redirects, *redirects), old.span)
 
     def continued(self, before: tuple[int, ...], later: Sequence[Node]) -> None:
-        """What stands on the line of a here-document behind it: `cat <<E | sh`, `cat <<E && ls`."""
+        """Process the rest of the line that starts a here-document: `cat <<E | sh`, `cat <<E && ls`."""
         self.loose += 1
         for node in later:
             first = len(self.commands)
@@ -77,7 +77,7 @@ class RedirectReader(WordReader):
         self.loose -= 1
 
     def redirect(self, node: Node, behind: TrailingParts | None = None) -> ShellRedirect:
-        """One redirection. What the parser puts into it though it stands behind it goes to `behind`."""
+        """Read one redirection. Parts after it that the parser puts into it are added to `behind`."""
         operator, fd = "", ""
         targets: list[ShellWord] = []
         body: ShellWord | None = None
@@ -123,7 +123,7 @@ class RedirectReader(WordReader):
         return None
 
     def _target(self, child: Node, node: Node, behind: TrailingParts | None) -> Sequence[ShellWord]:
-        """The words of a target; none where it is something that only the parser takes for one."""
+        """Return the words of a target; empty if only the parser takes it for one."""
         if child.type in REDIRECT_NODES:
             nested = self.redirect(child, behind)
             if behind is not None and node.type == "heredoc_redirect":

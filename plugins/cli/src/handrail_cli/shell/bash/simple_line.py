@@ -25,7 +25,7 @@ RESERVED_WORDS = frozenset((
 
 
 def parse_simple_line(text: str) -> ParsedLine | None:
-    """The analysis of a plain line; None when it is not one."""
+    """Return the analysis of a plain line; None for any other line."""
     if len(text) > MAX_LENGTH:
         return None
     commands: list[SimpleCommand] = []

@@ -90,11 +90,11 @@ class StatementReader(RedirectReader):
         self.loose -= 1
 
     def sequence(self, node: Node) -> None:
-        """Parts that run one after the other in this shell."""
+        """Process parts that run one after the other in this shell."""
         self.all(node.children)
 
     def loosely(self, node: Node) -> None:
-        """Parts that may run or not, or in a shell of their own."""
+        """Process parts that may run or not, or that run in a subshell."""
         kind = node.type
         self.loose += 1
         if kind in SUBSTITUTIONS:
@@ -108,7 +108,7 @@ class StatementReader(RedirectReader):
         self.loose -= 1
 
     def list_(self, node: Node) -> None:
-        """`a && b || c`, which the parser nests to the left."""
+        """Process `a && b || c`, which the parser nests to the left."""
         parts: list[Sequence[Node]] = []
         first = node
         while first.type == "list" and first.children:
@@ -160,7 +160,7 @@ class StatementReader(RedirectReader):
             self.add(SimpleCommand((), (), tuple(map(self.redirect, redirects)), self.span(node)))
 
     def call(self, name: str, words: Sequence[ShellWord]) -> None:
-        """A call of a function of the line: its body, with what it is given."""
+        """Process a call of a function of the line: its body, with the call's arguments."""
         self.uncalled.pop(name, None)
         if name in self.calling or len(self.calling) > MAX_CALLS:
             self.unclear("function", "a function calls itself", None)
@@ -183,7 +183,7 @@ class StatementReader(RedirectReader):
         self.calling.pop()
 
     def leftovers(self) -> None:
-        """Functions that nothing called: looked at with nothing known, since something may still."""
+        """Process functions that were never called, with no variables known, because something may still call them."""
         while self.uncalled:
             name, body = self.uncalled.popitem()
             self.loose += 1
@@ -194,7 +194,7 @@ class StatementReader(RedirectReader):
             self.loose -= 1
 
     def loop(self, node: Node) -> None:
-        """`for` and `select`: the body is looked at with the first values."""
+        """Process `for` and `select`: the body is processed with the first values."""
         variable = node.child_by_field_name("variable")
         bodies = [child for child in node.children if child.type == "do_group"]
         heads = [child for child in node.children if child.type not in PUNCTUATION and child not in bodies]
@@ -248,11 +248,11 @@ class StatementReader(RedirectReader):
         self.all(node.children)
 
     def comment(self, node: Node) -> None:
-        """Says nothing to the shell."""
+        """Record a comment, which has no effect on the shell."""
         self.comments.add(self.span(node))
 
     def assignment(self, node: Node) -> None:
-        """`name=value` that stays in the shell."""
+        """Process `name=value` that stays in the shell."""
         name, word = self.assigned_word(node)
         self.assigned.append((name, word))
         self.guesses[name] = word.guess
@@ -287,14 +287,14 @@ class StatementReader(RedirectReader):
         )
 
     def computed_index(self, target: Node) -> bool:
-        """True if an assignment goes to a part of a variable that is not certainly named by a number: `a[x]=1` runs what `x` holds."""
+        """Return True if an assignment's element is not certainly named by a number: `a[x]=1` runs what `x` holds."""
         if target.type == "variable_name":
             return False
         subscript = self.raw(target).partition("[")[2].removesuffix("]")
         return target.type != "subscript" or not subscript or not self.computes_with_numbers(subscript)
 
     def declaration(self, node: Node) -> None:
-        """`export`, `declare`, `local`, `unset` …: a command whose words the parser tells apart."""
+        """Process `export`, `declare`, `local`, `unset` …: a command whose words the parser separates."""
         if node.type == "unset_command" and self.functions:
             self.unclear("function", "it may take away a function that is called", node)
         words: list[ShellWord] = []
@@ -313,7 +313,7 @@ class StatementReader(RedirectReader):
         self.add(SimpleCommand(tuple(words), (), (), self.span(node)))
 
     def test(self, node: Node) -> None:
-        """`[ … ]`, `[[ … ]]`: a command, whose words matter only for what is substituted in them."""
+        """Process `[ … ]` and `[[ … ]]` as a command, whose words matter only for the substitutions in them."""
         opening = self.raw(node.children[0])
         words = [ShellWord(opening, opening, self.span(node.children[0]))]
         words += [word for child in node.children[1:] for word in self.operands(child)]
@@ -338,7 +338,7 @@ class StatementReader(RedirectReader):
         return self.words_of(node)
 
     def counting(self, node: Node) -> None:
-        """`for ((…; …; …))`."""
+        """Process `for ((…; …; …))`."""
         bodies = [child for child in node.children if child.type in ("do_group", "compound_statement")]
         self.arithmetic(node, [child for child in node.children if child not in bodies])
         for body in bodies:
@@ -367,7 +367,7 @@ class StatementReader(RedirectReader):
         return tuple(range(first, len(self.commands)))
 
     def counts(self, node: Node) -> bool:
-        """Whether a part of arithmetic is certainly a number."""
+        """Return True if a part of arithmetic is certainly a number."""
         raw = self.raw(node)
         if NUMBER.fullmatch(raw) or LENGTH_EXPANSION.fullmatch(raw):
             return True
@@ -422,7 +422,7 @@ class StatementReader(RedirectReader):
             self.add(SimpleCommand((), (), tuple(redirects), self.span(node)))
 
     def redirected(self, node: Node) -> None:
-        """A statement with redirections: they are given to every command in it."""
+        """Process a statement with redirections, which apply to every command in it."""
         redirects: list[ShellRedirect] = []
         bodies: list[Node] = []
         later: list[Node] = []

@@ -65,7 +65,7 @@ class SimpleCommand:
 
     @property
     def program(self) -> str | None:
-        """The name of the program without its folder, None when there is none or it is not certain."""
+        """Name of the program without its directory; None if it is missing or uncertain."""
         return self.words[0].text.rpartition("/")[2] if self.words and self.words[0].text else None
 
 
@@ -91,5 +91,5 @@ def is_constant_word(word: ShellWord) -> bool:
 
 
 def iter_substitutions(words: Sequence[ShellWord]) -> Iterator[int]:
-    """The numbers of all commands in the substitutions of these words."""
+    """Return the indices of all commands in the substitutions of these words."""
     return (number for word in words for number in word.inner)

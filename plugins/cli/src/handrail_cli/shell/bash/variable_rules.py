@@ -1,4 +1,4 @@
-"""Which variables a command line may set without changing what programs are or do."""
+"""Variables that a command line may set without changing what programs are or do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def strip_subscript(name: str) -> str:
 
 
 def is_harmless_value(name: str, value: str | None) -> bool:
-    """Whether a variable with this value (None: not known) changes nothing that a program runs, loads or obeys."""
+    """Return True if a variable with this value (None: unknown) changes nothing that a program runs, loads or obeys."""
     if LOCALE_VARIABLE.fullmatch(name):
         return value is not None and KEEPING_BACKSLASH.fullmatch(value) is not None
     if COSMETIC_VARIABLE.fullmatch(name):
@@ -82,10 +82,10 @@ def is_harmless_value(name: str, value: str | None) -> bool:
 
 
 def is_tame_variable(name: str, value: str | None) -> bool:
-    """Return True for a variable that is known to name neither a program nor a file to load, with such a value (None: not known).
+    """Return True for a variable known to name neither a program nor a file to load, with such a value (None: unknown).
 
-    Of a variable that is merely not known to be obeyed (`is_harmless_value`), some program may make anything: on the host, programs that nobody was
-    asked about are given tame ones only.
+    A variable that is merely not known to be obeyed (`is_harmless_value`) may affect some program in any way: on the
+    host, programs that run without approval are given only tame variables.
     """
     if COSMETIC_VARIABLE.fullmatch(name):
         return value is not None and PLAIN_VALUE.fullmatch(value) is not None and is_harmless_value(name, value)
@@ -93,7 +93,7 @@ def is_tame_variable(name: str, value: str | None) -> bool:
 
 
 def find_unsettling_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """The variables, already set, by which a plain program may do something else."""
+    """Yield the variables already set that may make a plain program do something else."""
     for name, value in environment.items():
         unsettles = (
             name != "LD_LIBRARY_PATH" and UNSETTLING_VARIABLE.fullmatch(name) and not HARMLESS_THERE.fullmatch(name)
@@ -103,7 +103,7 @@ def find_unsettling_variables(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _has_tame_value(name: str, value: str) -> bool:
-    """Whether a variable that could name a program names one that only shows."""
+    """Return True if a variable that could name a program names a harmless one, which only displays."""
     if name.endswith("PAGER"):
         return value in PLAIN_PAGERS
     if name == "PS4":

@@ -69,7 +69,7 @@ class WordReader(ParseState):
     """The part of the pass that puts words together."""
 
     def words_of(self, node: Node) -> list[ShellWord]:
-        """The words that one node becomes: more than one by braces or by splitting, none for punctuation."""
+        """Return the words that a node becomes: several by braces or splitting, none for punctuation."""
         kind = node.type
         if kind == "word":
             start, end = node.start_byte, node.end_byte
@@ -157,7 +157,10 @@ class WordReader(ParseState):
         return self.filled(node, unescape_double_quoted, quotes=True)
 
     def filled(self, node: Node, fold: Callable[[str], str], *, quotes: bool = False) -> list[WordPiece]:
-        """The pieces of quoted text: expansions, and everything between them, whether the parser has a node for it or not."""
+        """Return the pieces of quoted text.
+
+        These are expansions and everything between them, whether or not the parser has a node for it.
+        """
         pieces: list[WordPiece] = []
         at = node.start_byte + quotes
         end = node.end_byte - quotes
@@ -176,7 +179,7 @@ class WordReader(ParseState):
         return pieces
 
     def joined(self, node: Node) -> list[WordPiece]:
-        """Parts without a space between them, and what the parser leaves out between them."""
+        """Return the pieces of parts without a space between them, with what the parser omits between them."""
         pieces: list[WordPiece] = []
         at = node.start_byte
         braces = False
@@ -193,7 +196,7 @@ class WordReader(ParseState):
         return pieces
 
     def variable(self, node: Node) -> list[WordPiece]:
-        """`$name` and `${name}`."""
+        """Return the pieces of `$name` and `${name}`."""
         name = self.raw(node).strip("${}")
         quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
         if name in self.known and (value := self.known[name]) is not None:
@@ -210,7 +213,7 @@ class WordReader(ParseState):
         return [WordPiece(None, guess if quoted else SPLIT_MARK.join(guess.split()), glob)]
 
     def expansion(self, node: Node) -> list[WordPiece]:
-        """`${…}`: a variable, with what is taken from its value or put in its place."""
+        """Return the pieces of `${…}`: a variable whose value is reduced or replaced."""
         raw = self.raw(node)
         if re.fullmatch(r"\$\{[A-Za-z_0-9]\w*\}", raw, re.ASCII):
             return self.variable(node)
@@ -250,7 +253,7 @@ class WordReader(ParseState):
         return [WordPiece(None, guess, glob=True)]
 
     def substitution(self, node: Node) -> list[WordPiece]:
-        """`$(…)` and backquotes: what they print is not known."""
+        """Return the pieces of `$(…)` and backquotes, whose output is unknown."""
         first = len(self.commands)
         self.loosely(node)
         from handrail_cli.shell.bash.constant_output import compute_constant_output
@@ -267,12 +270,12 @@ class WordReader(ParseState):
         return [WordPiece("/dev/fd/63", "/dev/fd/63")]
 
     def number(self, node: Node) -> list[WordPiece]:
-        """`$((…))`: some number."""
+        """Return the piece of `$((…))`, which is some number."""
         self.arithmetic(node)
         return [WordPiece(None, "0")]
 
     def range(self, node: Node) -> list[WordPiece]:
-        """`{1..5}`: some numbers, which are told apart when the word is put together."""
+        """Return the piece of `{1..5}`, several numbers that are separated when the word is assembled."""
         raw = self.raw(node)
         if not NUMBER_RANGE.fullmatch(raw):
             self.unclear("word", "it holds a word that is not analysed (brace_expression)", node)

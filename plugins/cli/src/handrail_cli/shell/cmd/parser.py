@@ -48,7 +48,7 @@ class SourceText:
 
 
 def create_source_text(text: str) -> SourceText:
-    """Text as it stands in the command line."""
+    """Return text with its own positions in the command line."""
     return SourceText(text, tuple(range(len(text))), (False,) * len(text))
 
 
@@ -109,7 +109,11 @@ VariableLookup = Callable[[str, str, bool], tuple[str, bool] | None]
 
 
 def expand_variables(source: SourceText, value: VariableLookup, *, delayed: bool) -> SourceText:
-    """A line with its variables filled in. `value(name, modifier, whole)` gives a text and whether the line itself set it; None: as written."""
+    """Return a line with its variables expanded.
+
+    `value(name, modifier, whole)` returns a text and True if the line itself set it; None leaves the variable as
+    written.
+    """
     out: list[str] = []
     places: list[int] = []
     given: list[bool] = []
@@ -140,7 +144,7 @@ def expand_variables(source: SourceText, value: VariableLookup, *, delayed: bool
 
 
 def apply_modifier(value: str, modifier: str) -> str | None:
-    """What `:~start,length` or `:old=new` makes of a value; None when it is not worked out."""
+    """Return a value modified by `:~start,length` or `:old=new`; None if the modifier is not supported."""
     if not modifier:
         return value
     if match := SUBSTRING.fullmatch(modifier):
@@ -156,7 +160,7 @@ def apply_modifier(value: str, modifier: str) -> str | None:
 
 
 def parse_cmd(source: SourceText) -> CmdSequence:
-    """The commands in a text whose variables are filled in. Raises `UnparsableText`."""
+    """Parse the commands in a text whose variables are expanded. Raises `UnparsableText`."""
     parser = CmdParser(source)
     sequence = parser.sequence()
     if parser.at < len(parser.text):
@@ -191,7 +195,7 @@ class CmdParser:
                 return
 
     def sequence(self) -> CmdSequence:
-        """Commands joined by `&`, `&&`, `||` and ends of lines."""
+        """Parse commands joined by `&`, `&&`, `||` and line ends."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.fail("it is nested deeper than is analysed", "too_deep")
@@ -387,7 +391,7 @@ class CmdParser:
         return ForStatement(match[1].strip(), match[2], over, self.source[start : self.at])
 
     def closing(self) -> int:
-        """The bracket that ends what `for` goes over."""
+        """Return the position of the bracket that ends the list of `for`."""
         quote = ""
         for at in range(self.at, len(self.text)):
             char = self.text[at]
@@ -409,7 +413,10 @@ CommandKind = Literal["builtin", "program"]
 
 
 def split_words(text: str, *, builtin: bool) -> list[str]:
-    """The words of a command's text: cmd's own commands take more signs for space than programs do. Quotes are taken off."""
+    """Return the words of a command's text, without quotes.
+
+    The builtins of cmd treat more characters as space than programs do.
+    """
     if not builtin:
         return split_arguments(text)
     found: list[str] = []
@@ -432,7 +439,7 @@ def split_words(text: str, *, builtin: bool) -> list[str]:
 
 
 def split_arguments(text: str) -> list[str]:
-    """The words in one text of arguments, as the C library of Windows splits them."""
+    """Split a text of arguments into words as the C library of Windows does."""
     words: list[str] = []
     word: list[str] = []
     quoted = begun = False

@@ -79,7 +79,7 @@ class CommandParser(ExpressionParser, ABC):
         return value
 
     def is_expression(self) -> bool:
-        """Whether what starts here is a value and not the name of a command."""
+        """Return True if the next token starts a value rather than the name of a command."""
         char = self.look()
         if char in SINGLE_QUOTES or char in DOUBLE_QUOTES or char in "$([{,":
             return True
@@ -120,7 +120,7 @@ class CommandParser(ExpressionParser, ABC):
         return CommandNode(self.span(start), name, tuple(arguments), tuple(redirections), operator)
 
     def listed_argument(self) -> SyntaxNode | None:
-        """One argument, or several between commas."""
+        """Parse one argument, or several separated by commas."""
         start = self.at
         first = self.argument()
         if first is None or (isinstance(first, CommandParameter) and first.value is None):
@@ -180,7 +180,7 @@ class CommandParser(ExpressionParser, ABC):
         return CommandParameter(self.span(start), name, value)
 
     def generic(self, start: int, parts: list[str | SyntaxNode]) -> SyntaxNode:
-        """A word with quotes, escapes and variables anywhere in it."""
+        """Parse a word with quotes, escapes and variables at any position."""
         text: list[str] = []
         while self.at < len(self.text):
             char = self.text[self.at]

@@ -1,4 +1,4 @@
-"""What of .NET only computes or reads, as data: every other type and method that a command names is asked about."""
+"""Types and methods of .NET that only compute or read, as data: all others that a command names require approval."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ WEB_SENDS = frozenset(
 
 
 def is_pure_type(name: str) -> bool:
-    """Whether objects of that type only hold values."""
+    """Return True if objects of that type only hold values."""
     return (
         name in PURE_OBJECTS or GENERIC_COLLECTION.fullmatch(name) is not None or name.removesuffix("[]") in PURE_TYPES
     )

@@ -50,19 +50,19 @@ MEMBER_NAME = re.compile(r"\w+")
 
 
 class ExpressionParser(PowerShellScanner, ABC):
-    """Reads values; statements inside them are left to the whole."""
+    """Parser of values; the statements inside them are left to the complete parser."""
 
     @abstractmethod
     def statements(self, start: int, closing: str) -> ScriptBlock:
-        """Statements up to `closing`, which is not taken."""
+        """Parse statements up to `closing`, which is not consumed."""
 
     @abstractmethod
     def statement(self) -> SyntaxNode:
-        """One statement."""
+        """Parse one statement."""
 
     @abstractmethod
     def separators(self) -> None:
-        """Pass over what stands between statements."""
+        """Skip the separators between statements."""
 
     @staticmethod
     def add(parts: list[str | SyntaxNode], text: list[str], node: SyntaxNode) -> None:
@@ -75,7 +75,7 @@ class ExpressionParser(PowerShellScanner, ABC):
         parts.extend(node.parts if isinstance(node, ExpandableString) else (node,))
 
     def expression(self, level: int = 0, *, lists: bool = True) -> SyntaxNode:
-        """Operators of `level` and those that bind tighter; without `lists` a comma ends it."""
+        """Parse operators of `level` and those that bind tighter; without `lists`, a comma ends the expression."""
         start = self.at
         self.deeper()
         left = self.operand(level + 1, lists=lists)
@@ -100,7 +100,7 @@ class ExpressionParser(PowerShellScanner, ABC):
         return self.comma() if lists else self.unary()
 
     def conditional(self, left: SyntaxNode, start: int) -> SyntaxNode | None:
-        """`a ? b : c` and `a ?? b`."""
+        """Parse `a ? b : c` and `a ?? b`."""
         if self.starts("??") and not self.starts("??="):
             self.at += 2
             self.blanks(lines=True)
@@ -218,7 +218,7 @@ class ExpressionParser(PowerShellScanner, ABC):
         return char in SINGLE_QUOTES + DOUBLE_QUOTES + "$([{@" or char.isdigit()
 
     def type_name(self) -> str:
-        """What stands in `[ … ]`, in lower case, without spaces and `system.`."""
+        """Return the contents of `[ … ]`, in lower case, without spaces and `system.`."""
         self.expect("[")
         start, depth, parens = self.at, 1, False
         while depth:
@@ -301,7 +301,7 @@ class ExpressionParser(PowerShellScanner, ABC):
         return self.double()
 
     def double(self, closing: str | None = None) -> SyntaxNode:
-        """An expandable text, from its opening mark, or, of a here-text, from its first line to `closing`."""
+        """Parse an expandable string from its opening mark, or a here-string from its first line to `closing`."""
         start = self.at
         parts: list[str | SyntaxNode] = []
         text: list[str] = []
@@ -388,7 +388,7 @@ class ExpressionParser(PowerShellScanner, ABC):
 
 
 def _strip_first_line(node: SyntaxNode) -> SyntaxNode:
-    """A here-text is read from the line break behind its opening mark, which is not part of it."""
+    """Remove the line break after the opening mark of a here-string, which is not part of it."""
     if isinstance(node, ConstantNode):
         return ConstantNode(node.span, node.text.lstrip("\r").removeprefix("\n"))
     if isinstance(node, ExpandableString) and node.parts and isinstance(node.parts[0], str):

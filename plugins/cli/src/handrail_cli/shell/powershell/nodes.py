@@ -1,4 +1,4 @@
-"""What a PowerShell text consists of, as far as judging it needs to know."""
+"""Syntax nodes of a PowerShell text, in the detail that judging requires."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ScriptBlock(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class GroupNode(SyntaxNode):
-    """`( … )`, `$( … )` or `@( … )`: the result of statements; `array` when it is a list whatever is in it."""
+    """Node of `( … )`, `$( … )` or `@( … )`: the result of statements; `array` if it is always a list."""
 
     body: tuple[SyntaxNode, ...]
     array: bool = False
@@ -130,7 +130,7 @@ class CommandParameter(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class VerbatimArguments(SyntaxNode):
-    """What follows `--%`, which goes to the program as it stands."""
+    """Arguments after `--%`, which are passed to the program verbatim."""
 
     text: str
 
@@ -164,7 +164,7 @@ class PipelineNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentNode(SyntaxNode):
-    """`target = value`; the operator is `=` or one that adds to what is there."""
+    """Node of `target = value`; the operator is `=` or an operator that modifies the existing value."""
 
     target: SyntaxNode
     operator: str
@@ -173,7 +173,7 @@ class AssignmentNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class BranchNode(SyntaxNode):
-    """What runs once, or not at all: the conditions and bodies of `if`, `switch`, `try`."""
+    """Node of code that runs once or not at all: the conditions and bodies of `if`, `switch`, `try`."""
 
     conditions: tuple[SyntaxNode, ...]
     bodies: tuple[ScriptBlock, ...]
@@ -181,7 +181,7 @@ class BranchNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class LoopNode(SyntaxNode):
-    """What may run many times; of `foreach`, `variable` stands for each of `over`."""
+    """Node of code that may run many times; in `foreach`, `variable` takes each value of `over`."""
 
     conditions: tuple[SyntaxNode, ...]
     body: ScriptBlock
@@ -213,7 +213,7 @@ class UsingStatement(SyntaxNode):
 
 
 def find_assigned_variables(node: SyntaxNode) -> set[str]:
-    """The variables that are given a value anywhere in a loop or block."""
+    """Return the variables that are assigned a value anywhere in a loop or block."""
     found: set[str] = set()
     waiting: list[object] = [node]
     while waiting:

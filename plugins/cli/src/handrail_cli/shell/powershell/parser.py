@@ -30,7 +30,7 @@ REFUSED_KEYWORDS = frozenset(
 
 
 def parse_powershell(text: str) -> ScriptBlock:
-    """The statements of a PowerShell text. Raises `UnparsableText`."""
+    """Parse the statements of a PowerShell text. Raises `UnparsableText`."""
     return PowerShellParser(text).script()
 
 
@@ -63,7 +63,7 @@ class PowerShellParser(CommandParser):
         return block
 
     def statements(self, start: int, closing: str) -> ScriptBlock:
-        """Statements up to `closing`, which is not taken."""
+        """Parse statements up to `closing`, which is not consumed."""
         self.deeper()
         body: list[SyntaxNode] = []
         parameters: tuple[tuple[str, SyntaxNode | None], ...] = ()
@@ -102,7 +102,7 @@ class PowerShellParser(CommandParser):
         return match[1].lower() if match else ""
 
     def attribute_or_statement(self) -> list[SyntaxNode]:
-        """A statement that starts with a type, or an attribute such as `[CmdletBinding()]` before `param`."""
+        """Parse a statement that starts with a type, or an attribute such as `[CmdletBinding()]` before `param`."""
         start = self.at
         name = self.type_name()
         if "(" not in name:
@@ -124,7 +124,7 @@ class PowerShellParser(CommandParser):
         return self.chain()
 
     def chain(self) -> SyntaxNode:
-        """Pipelines joined by `&&` and `||`."""
+        """Parse pipelines joined by `&&` and `||`."""
         start = self.at
         first = self.pipeline()
         parts = [first]
@@ -138,7 +138,7 @@ class PowerShellParser(CommandParser):
     # -- keywords
 
     def parenthesis(self) -> SyntaxNode:
-        """`( … )` behind a keyword."""
+        """Parse `( … )` after a keyword."""
         self.blanks(lines=True)
         start = self.at
         self.expect("(")

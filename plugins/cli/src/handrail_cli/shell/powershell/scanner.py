@@ -1,4 +1,4 @@
-"""The characters of a PowerShell text, and what is read without knowing what stands around it: space, comments, variables, escapes."""
+"""Scanner of a PowerShell text, for tokens that need no context: space, comments, variables, escapes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PowerShellScanner:
         return False
 
     def comma_next(self) -> bool:
-        """Whether a comma comes next, behind blanks; it and the blanks and lines behind it are then passed."""
+        """Return True if a comma comes next, after blanks; then skip it and the blanks and line breaks after it."""
         back = self.at
         self.blanks()
         if not self.take(","):
@@ -129,7 +129,7 @@ class PowerShellScanner:
             out.append(char)
 
     def escape(self) -> str:
-        """The character that a backtick and what follows it stand for."""
+        """Return the character that a backtick and the characters after it represent."""
         self.at += 1
         char = self.look()
         if not char:

@@ -1,4 +1,4 @@
-"""What a piece of PowerShell gives, as far as that can be told without running it."""
+"""Values of PowerShell expressions, as far as they can be determined without running them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PowerShellValue:
     kind: str = ""
 
     def marked(self, marks: frozenset[str]) -> PowerShellValue:
-        """It with more marks."""
+        """Return the value with additional marks."""
         return self if marks <= self.marks else replace(self, marks=self.marks | marks)
 
 
@@ -51,7 +51,7 @@ NULL_VALUE = PowerShellValue("", kind="null")
 
 
 def create_known_value(text: str, marks: frozenset[str] = NO_MARKS, kind: str = "string") -> PowerShellValue:
-    """A text that is known; one that is longer than is followed is not."""
+    """Create a known value for a text; a text that is longer than the limit becomes unknown."""
     return (
         PowerShellValue(text, text, marks=marks, kind=kind)
         if len(text) <= MAX_TEXT
@@ -70,12 +70,12 @@ def create_list(items: Sequence[PowerShellValue]) -> PowerShellValue:
 
 
 def flatten_value(value: PowerShellValue) -> tuple[PowerShellValue, ...]:
-    """The single values in a list, or the value itself."""
+    """Return the single values in a list, or the value itself."""
     return value.items if value.items is not None else (value,)
 
 
 def join_values(parts: Sequence[PowerShellValue]) -> PowerShellValue:
-    """Texts one after the other."""
+    """Return the concatenation of texts."""
     marks = frozenset[str]().union(*(part.marks for part in parts))
     guess = "".join(part.guess for part in parts)
     if all(part.text is not None for part in parts):
@@ -84,7 +84,7 @@ def join_values(parts: Sequence[PowerShellValue]) -> PowerShellValue:
 
 
 def cast_value(kind: str, value: PowerShellValue) -> PowerShellValue:
-    """What `[kind]value` gives."""
+    """Return the result of `[kind]value`."""
     if kind in ("char", "char[]"):
         items = [_convert_char(item) for item in flatten_value(value)]
         if kind == "char[]" and len(items) == 1 and value.kind == "string" and value.text is not None:
@@ -105,7 +105,7 @@ def cast_value(kind: str, value: PowerShellValue) -> PowerShellValue:
 
 
 def parse_integer(value: PowerShellValue) -> int | None:
-    """The whole number that a value is."""
+    """Return the integer that a value represents, or None."""
     text = (value.text or "").strip().lower()
     try:
         return int(text, 16) if text.startswith("0x") else int(text)
@@ -121,7 +121,7 @@ def _convert_char(value: PowerShellValue) -> PowerShellValue:
 
 
 def apply_operator(operator: str, left: PowerShellValue, right: PowerShellValue) -> PowerShellValue:
-    """What an operator gives; not known where it is not worked out here."""
+    """Return the result of an operator; unknown if it is not supported here."""
     marks = left.marks | right.marks
     name = operator[1:] if operator[:1] in ("c", "i") and operator[1:] in ("replace", "split") else operator
     if name == "+":
@@ -179,7 +179,7 @@ def _format_value(pattern: str, items: Sequence[PowerShellValue], marks: frozens
 
 
 def _replace_text(left: PowerShellValue, right: PowerShellValue, marks: frozenset[str]) -> PowerShellValue:
-    """`-replace`, where the pattern has no signs but escaped ones and the new text no `$`."""
+    """Return the result of `-replace`; known only for a pattern of literals and a new text without `$`."""
     new = flatten_value(right)
     pattern = new[0].text
     by = new[1].text if len(new) > 1 else ""
@@ -203,7 +203,7 @@ def _create_range(left: PowerShellValue, right: PowerShellValue) -> PowerShellVa
 
 
 def index_value(value: PowerShellValue, at: PowerShellValue) -> PowerShellValue:
-    """`value[at]`."""
+    """Return the result of `value[at]`."""
     if value.table is not None:
         return next((item for name, item in value.table if name == (at.text or "").lower()), UNKNOWN_VALUE)
     source = (
@@ -221,7 +221,7 @@ def index_value(value: PowerShellValue, at: PowerShellValue) -> PowerShellValue:
 
 
 def call_method(value: PowerShellValue, name: str, arguments: Sequence[PowerShellValue]) -> PowerShellValue | None:
-    """What a method of a text gives; None when it is not worked out here."""
+    """Return the result of a text's method; None if it is not supported here."""
     texts = [argument.text for argument in arguments]
     text = value.text
     if text is None or any(item is None for item in texts) or value.items is not None:
@@ -256,7 +256,7 @@ def call_method(value: PowerShellValue, name: str, arguments: Sequence[PowerShel
 
 
 def call_static_method(kind: str, name: str, arguments: Sequence[PowerShellValue]) -> PowerShellValue | None:
-    """What a static method gives that makes text of text; None when it is not worked out here."""
+    """Return the result of a static method that converts text to text; None if it is not supported here."""
     marks = frozenset[str]().union(*(argument.marks for argument in arguments))
     if kind == "convert" and name == "frombase64string" and arguments and arguments[0].text is not None:
         raw = decode_base64(arguments[0].text)
@@ -279,7 +279,7 @@ def call_static_method(kind: str, name: str, arguments: Sequence[PowerShellValue
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes of a text in base64, padded or not."""
+    """Decode a base64 text, padded or not; None if it is invalid."""
     bare = re.sub(r"\s", "", text).rstrip("=")
     try:
         return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
@@ -288,7 +288,7 @@ def decode_base64(text: str) -> bytes | None:
 
 
 def decode_text(value: PowerShellValue, encoding: str) -> PowerShellValue:
-    """The text that bytes stand for."""
+    """Decode bytes into the text they represent."""
     return _decode_bytes(value, encoding, value.marks)
 
 

@@ -33,7 +33,7 @@ def judge_windows_command(
     cwd: PurePath | None = None,
     stdin: str | None = None,
 ) -> Opinion:
-    """The opinion on one command line for PowerShell or cmd.exe, run in `cwd` (default: the session's)."""
+    """Return the opinion on one command line for PowerShell or cmd.exe, run in `cwd` (default: the session's)."""
     folder = cwd if cwd is not None else judging.cwd
     case = LineEvaluation(judging, PureWindowsPath(str(folder)) if judging.platform == "win32" else folder, stdin=stdin)
     if len(text) > MAX_LENGTH:

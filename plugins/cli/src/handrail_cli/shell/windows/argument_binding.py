@@ -1,4 +1,4 @@
-"""Which parameter each argument of a cmdlet goes to."""
+"""Binding of a cmdlet's arguments to its parameters."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class BoundArguments:
         return any(item.text is None and item.block is None for item in given)
 
     def on(self, name: str) -> bool:
-        """Whether a switch is set."""
+        """Return True if a switch is set."""
         return any(value.text is None or value.text.lower() not in FALSE_VALUES for value in self.given.get(name, ()))
 
     def one(self, name: str) -> PowerShellValue | None:
-        """The value of a parameter; of several, all."""
+        """Return the value of a parameter; several values as one list, None without any."""
         found = self.given.get(name)
         return None if not found else found[0] if len(found) == 1 else values.create_list(found)
 
 
 def bind_arguments(shell: PowerShellAnalyzer, cmdlet: CmdletSpec, node: CommandNode) -> BoundArguments:
-    """Which parameter each argument goes to."""
+    """Bind each argument to its parameter."""
     bound = BoundArguments()
     loose: list[tuple[PowerShellValue, Span]] = []
     waiting = list(node.arguments)

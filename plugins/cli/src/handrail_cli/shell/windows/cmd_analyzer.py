@@ -37,7 +37,10 @@ SELF_CALL = re.compile(r"%~?(f|dp|n|nx|s)?0|%0", re.IGNORECASE)
 
 @dataclass(slots=True)
 class CmdAnalyzer:
-    """One cmd.exe while it is followed. `set` are the variables that it sets itself; one set twice, or to something unseen, is None."""
+    """State of one cmd.exe while its text is analyzed.
+
+    `set` are the variables that it sets itself; the value is None if set twice or to something unknown.
+    """
 
     case: LineEvaluation
     delayed: bool = False
@@ -49,7 +52,7 @@ class CmdAnalyzer:
     # -- texts
 
     def judge(self, text: str) -> None:
-        """Judge a whole text, line for line."""
+        """Judge an entire text, line by line."""
         source = create_source_text(text)
         if re.search(r"enabledelayedexpansion", text, re.IGNORECASE):
             self.delayed = True
@@ -65,7 +68,10 @@ class CmdAnalyzer:
         self.run(source)
 
     def collect(self, text: str) -> None:
-        """The variables that the text sets anywhere: a line is filled in before it runs, and may be filled in once more by `call`."""
+        """Collect the variables that the text sets anywhere.
+
+        A line's variables are expanded before it runs, and may be expanded once more by `call`.
+        """
         for match in re.finditer(
             r"(?:^|[&|(\s@])s\^?e\^?t\s+(?!/)(?:\"([^=\"&]+)=([^\"]*)\"|([^=\"&|<>\s][^=\"&|<>]*)=([^&|<>\r\n]*))",
             text,
@@ -108,7 +114,7 @@ class CmdAnalyzer:
         self.item(parse_cmd(self.filled(source)))
 
     def filled(self, source: SourceText) -> SourceText:
-        """The text with its variables filled in, as often as `call` and delayed expansion could."""
+        """Return the text with its variables expanded, as often as `call` and delayed expansion could."""
         for _ in range(MAX_ROUNDS):
             if "%" not in source.text and not (self.delayed and "!" in source.text):
                 return source
@@ -274,7 +280,7 @@ class CmdAnalyzer:
     def external(
         self, text: str, item: CmdCommand, stdin: StdinContent | None, *, started: bool = False
     ) -> StdinContent:
-        """A program or script: its name ends at a space or a slash, unless quoted."""
+        """Judge a program or script, whose name ends at a space or a slash, unless quoted."""
         match = re.match(r'(?:"([^"]*)"?|[^\s,;=/"]|(?<=\S)/(?=[^\s]*[.\\]))+', text)
         name = (match[0] if match else text).replace('"', "")
         rest = text[len(match[0]) :] if match else ""
@@ -325,12 +331,12 @@ def _place_text(text: str, place: int) -> SourceText:
 
 
 def _take_path_part(value: str) -> str:
-    """A part of a path that `%~nxi` names: of a known one only that it lies where it lies."""
+    """Return a substitute for the part of a path that `%~nxi` names: a known path itself, else the unknown mark."""
     return value if UNKNOWN_MARK not in value else UNKNOWN_MARK
 
 
 def _is_variable_run(item: ForStatement) -> bool:
-    """Whether the variable of a `for` is the name of a command in its body."""
+    """Return True if the variable of a `for` is the name of a command in its body."""
     variable = rf"%{{1,2}}(~\w*)?{re.escape(item.variable)}"
     return (
         re.search(
@@ -341,7 +347,7 @@ def _is_variable_run(item: ForStatement) -> bool:
 
 
 def judge_cmd_text(case: LineEvaluation, text: str, *, delayed: bool = False) -> None:
-    """Judge a text of cmd in a process of its own; a text that is not read to its end must be seen."""
+    """Judge a text of cmd in a separate process; a text that is not read to its end requires approval."""
     try:
         CmdAnalyzer(case, delayed).judge(text)
     except UnparsableText as exc:

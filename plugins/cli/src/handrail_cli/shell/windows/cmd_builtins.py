@@ -24,7 +24,7 @@ BUILTIN_NAME = re.compile(
 
 
 def _list_options(words: Sequence[CallWord]) -> set[str]:
-    """The letters of options, in lower case, without their values."""
+    """Return the letters of options, in lower case, without their values."""
     return {word.guess.lower()[1:].partition(":")[0].lstrip("-") for word in words if word.guess.startswith("/")}
 
 
@@ -44,7 +44,7 @@ def _judge_echo(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWor
 
 
 def _split_at_slashes(words: Sequence[CallWord]) -> list[CallWord]:
-    """The words, and those with a slash in them once more as a place with options behind it: cmd may read them so."""
+    """Return the words, and those with a slash once more as a path followed by options, as cmd may read them."""
     found = list(words)
     for word in words:
         place, *options = word.guess.split("/")
@@ -102,7 +102,7 @@ def _judge_read(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWor
 
 
 def _judge_mkdir(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWord], item: CmdCommand) -> None:
-    """md: its words are folders that it makes."""
+    """Judge md, whose words are directories to create."""
     for word in _list_operands(words):
         _note_written(line, word, item)
 
@@ -116,7 +116,7 @@ def _note_written(line: CmdAnalyzer, word: CallWord, item: CmdCommand) -> None:
 
 
 def _judge_copy(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWord], item: CmdCommand) -> None:
-    """copy, move, ren: from the first words to the last."""
+    """Judge copy, move and ren: from the first words to the last."""
     _check_options(line, name, _list_options(words), {"a", "b", "d", "v", "n", "y", "-y", "z", "l"}, item)
     loose = [word for text in _list_operands(words) for word in _split_joined_sources(text)]
     if not loose:
@@ -138,7 +138,7 @@ def _judge_copy(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWor
 
 
 def _split_joined_sources(word: CallWord) -> list[CallWord]:
-    """`a+b` of copy."""
+    """Split `a+b` of copy into its sources."""
     if "+" not in word.guess or word.text is None:
         return [word]
     return [CallWord(text, text, word.span) for text in word.text.split("+") if text]
@@ -177,7 +177,7 @@ def _judge_popd(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWor
 
 
 def _judge_set(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWord], item: CmdCommand) -> StdinContent:
-    """set: `name=value`, `/a` arithmetic, `/p` a question, or without `=` a list of variables."""
+    """Judge set: `name=value`, `/a` arithmetic, `/p` a prompt, or without `=` a list of variables."""
     text = rest.strip()
     option = re.match(r"/([ap])\b\s*", text, re.IGNORECASE)
     body = (text[option.end() :] if option else text).strip()
@@ -217,7 +217,7 @@ OBEYED_VARIABLES = frozenset((
 
 
 def _judge_call(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWord], item: CmdCommand) -> StdinContent:
-    """call: a label, or a command that is filled in once more."""
+    """Judge call: a label, or a command whose variables are expanded once more."""
     text = rest.strip()
     if text.startswith(":"):
         return StdinContent(None)
@@ -227,7 +227,7 @@ def _judge_call(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWor
 
 
 def _is_own_variable(line: CmdAnalyzer, text: str) -> bool:
-    """Whether the first word was a variable that the line sets."""
+    """Return True if the first word was a variable that the line sets."""
     first = text.split(maxsplit=1)[0].lower() if text.split() else ""
     return any(value is not None and first and value.strip().lower().startswith(first) for value in line.set.values())
 
@@ -238,7 +238,7 @@ START_OPTIONS = frozenset((
 
 
 def _judge_start(line: CmdAnalyzer, name: str, rest: str, words: Sequence[CallWord], item: CmdCommand) -> StdinContent:
-    """start: a title in quotes, options, then a program and its words."""
+    """Judge start: a title in quotes, options, then a program and its words."""
     text = re.sub(r'^\s*"[^"]*"\s*(?=\S)', "", rest).strip()
     while match := re.match(r"/(?:d\s*(\"[^\"]*\"|\S+)|(?:node|affinity|machine)\s+\S+|(\w+))\s*", text, re.IGNORECASE):
         if (match[2] or "").lower() in START_OPTIONS or match[1] or match[2] is None:

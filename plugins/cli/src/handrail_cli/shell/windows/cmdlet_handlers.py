@@ -217,7 +217,7 @@ def _handle_get_variable(
 def _handle_import_module(
     shell: PowerShellAnalyzer, bound: BoundArguments, node: CommandNode, piped: PowerShellValue | None
 ) -> PowerShellValue:
-    """Importing runs a module's code: a file's, or an installed one's."""
+    """Handle Import-Module, which runs the code of a module: a file or an installed one."""
     case = shell.case
     for name, option in bound.kinds.items():
         if option.beyond:
@@ -242,7 +242,7 @@ def _handle_get_clipboard(
 def _handle_new_item(
     shell: PowerShellAnalyzer, bound: BoundArguments, node: CommandNode, piped: PowerShellValue | None
 ) -> PowerShellValue:
-    """New-Item makes links, too: what they lead to is then reached by another name."""
+    """Handle New-Item, which also creates links: their targets are then accessible by another name."""
     kind, target = bound.one("ItemType"), bound.one("Value")
     if kind is None or (kind.text is not None and kind.text.lower() in ("file", "directory", "f", "d", "dir", "fi")):
         return UNKNOWN_VALUE
@@ -272,7 +272,7 @@ def _handle_install_module(
 def _handle_rename_item(
     shell: PowerShellAnalyzer, bound: BoundArguments, node: CommandNode, piped: PowerShellValue | None
 ) -> PowerShellValue:
-    """The new name is one in the folder of the old."""
+    """Handle Rename-Item, whose new name is in the directory of the old one."""
     path, new = bound.one("Path") or bound.one("LiteralPath"), bound.one("NewName")
     if path is not None and path.text is not None and new is not None and new.text is not None:
         folder = re.sub(r"[^\\/]*$", "", path.text)

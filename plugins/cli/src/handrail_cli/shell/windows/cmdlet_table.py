@@ -1,6 +1,7 @@
-"""What PowerShell's own commands do with their parameters, as data: whatever is not listed here is asked about.
+"""Effects of PowerShell's own commands and their parameters, as data; commands not listed here require approval.
 
-One line a command: its name, a grade, its parameters. A parameter is `Name,Alias…` and a letter for what becomes of its value:
+One line per command: its name, a grade, its parameters. A parameter is `Name,Alias…` and a letter for the use of its
+value:
 
     :l  a place of which only names and sizes are looked at
     !   a switch                       :v  plain data                    :r  a place that is read (`:R` with all below it)
@@ -11,8 +12,8 @@ One line a command: its name, a grade, its parameters. A parameter is `Name,Alia
     ~   known only where files are: a beginning means another one first
     @n  its position among the words without a name; `*` it takes what is piped in
 
-Sources: the reference pages of Microsoft.PowerShell.Core, .Management, .Utility, .Security, .Archive, .Host, .Diagnostics, CimCmdlets, NetTCPIP,
-Storage.
+Sources: the reference pages of Microsoft.PowerShell.Core, .Management, .Utility, .Security, .Archive, .Host,
+.Diagnostics, CimCmdlets, NetTCPIP, Storage.
 """
 
 from __future__ import annotations
@@ -364,7 +365,7 @@ SYSTEM_NOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class CmdletParameter:
-    """One parameter: `kind` is its letter, empty for a switch; `beyond` makes the command one that a person must see."""
+    """Parameter of a cmdlet: `kind` is its letter, empty for a switch; `beyond` makes the command require approval."""
 
     name: str
     kind: str
@@ -384,7 +385,7 @@ class CmdletSpec:
     positions: tuple[CmdletParameter, ...]
 
     def option(self, name: str) -> CmdletParameter | None:
-        """The parameter of that name or of that unique beginning; None when there is none, or more than one."""
+        """Return the parameter of that name or unique prefix; None if no parameter matches, or more than one."""
         name = name.lower()
         if (exact := self.options.get(name)) is not None:
             return exact
@@ -394,7 +395,7 @@ class CmdletSpec:
 
 
 def find_cmdlet(name: str) -> CmdletSpec | None:
-    """The command of that canonical name; None when it is not listed."""
+    """Return the command of that canonical name; None if it is not listed."""
     return _load_cmdlets().get(name.lower())
 
 

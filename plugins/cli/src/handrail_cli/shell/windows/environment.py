@@ -8,7 +8,7 @@ from handrail_cli.shell.windows.findings import LineEvaluation
 
 
 def known_environment(case: LineEvaluation) -> Mapping[str, str]:
-    """The variables of the environment whose value is certain whatever the host has set, by their name in lower case."""
+    """Return the environment variables whose value is certain on any host, by their lower-case names."""
     judging = case.judging
     if not case.windows:
         return {"home": str(judging.home), "user": judging.user, "pwd": str(case.cwd or ""), "logname": judging.user}

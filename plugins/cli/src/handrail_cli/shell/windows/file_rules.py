@@ -58,7 +58,7 @@ def _judge_attrib(case: LineEvaluation, call: ProgramCall) -> OutputMarks:
 
 
 def _judge_copy(case: LineEvaluation, call: ProgramCall) -> OutputMarks:
-    """robocopy, xcopy, expand, makecab: from the first word to the last that names a place."""
+    """Judge robocopy, xcopy, expand and makecab: from the first word to the last word that names a place."""
     loose = call.loose()
     options = {option.partition(":")[0] for option in call.options()}
     if {"job", "save", "unilog", "log", "log+", "unilog+", "if", "f"} & options and call.name == "robocopy":

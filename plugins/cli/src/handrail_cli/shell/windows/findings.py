@@ -1,4 +1,4 @@
-"""What is found in one command line, and the opinion that it comes to."""
+"""Findings in one command line, and the opinion that results from them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ Span = tuple[int, int]
 
 
 class FindingGrade(IntEnum):
-    """How far a thing goes, in order: reading; an ordinary bounded change; what nobody vouches for; what a person must see each time;
-    what is never done for a model; what no yes can undo.
+    """Severity of a finding, in ascending order.
+
+    Reading; an ordinary bounded change; an effect that is not vouched for; an effect that the user must review each
+    time; an effect never allowed to a model; an effect that no approval can undo.
     """
 
     READ = 0
@@ -46,11 +48,12 @@ class AnalysisExhausted(Exception):
 
 @dataclass(slots=True)
 class LineEvaluation:
-    """One command line while it is judged, with what its earlier parts have done.
+    """State of one command line while it is judged, with the effects of its earlier parts.
 
-    `cwd` is where relative paths start, None once that is not known. `stdin` is what the whole line is given. `fetched` are the real places of
-    files that it has brought from the network, `written` of those it has written, in lower case. `place` is what spans are moved by, and None
-    inside text that does not stand in the command as it is. `started` counts the programs that it starts and does not wait for.
+    `cwd` is the start of relative paths, None once it is unknown. `stdin` is the input of the entire line. `fetched`
+    are the real paths of files that it has downloaded, `written` of those it has written, in lower case. `place` is the
+    offset added to spans, and None inside text that does not appear verbatim in the command. `started` counts the
+    programs that it starts without waiting for them.
     """
 
     judging: EvaluationContext
@@ -97,7 +100,7 @@ class LineEvaluation:
         del self.touches[touches_from:]
 
     def _moved(self, span: Span | None) -> Span | None:
-        """A place in the text that is read, as one in the whole command; None where that text does not stand in it."""
+        """Return a span in the text being read as one in the entire command; None if it does not contain that text."""
         return None if span is None or self.place is None else (span[0] + self.place, span[1] + self.place)
 
     def looks(self) -> None:
@@ -107,7 +110,7 @@ class LineEvaluation:
             raise AnalysisExhausted("too_much", "it names more places than are looked at")
 
     def unread(self, code: str, text: str) -> None:
-        """Note that it was not read to its end: nothing but a person's yes may stand for that."""
+        """Note that the line was not read to its end, which only the user's approval can make up for."""
         self.found[FindingGrade.DANGEROUS, Reason(code, text)] = None
         self.parts.append(UNSURE_PART)
 
@@ -117,7 +120,7 @@ class LineEvaluation:
 
 
 def create_opinion(case: LineEvaluation) -> Opinion:
-    """The opinion that all that was found comes to."""
+    """Return the opinion that results from all findings."""
     if case.socket and case.executes:
         case.add(FindingGrade.CATASTROPHIC, "remote_shell", "it hands a shell to another machine")
     worst = case.worst
@@ -142,7 +145,7 @@ def create_opinion(case: LineEvaluation) -> Opinion:
 
 
 def _create_effect_opinion(case: LineEvaluation, reasons: tuple[Reason, ...], parts: tuple[SubCommand, ...]) -> Opinion:
-    """Ordinary changes: in the sandbox where one can hold them, else asked about."""
+    """Return the opinion on ordinary changes: in the sandbox if one can contain them, else with approval."""
     narrowed = tuple(dict.fromkeys(case.narrowed))
     network = any(touch.kind == "network" for part in parts for touch in part.touches)
     offer = case.judging.sandbox

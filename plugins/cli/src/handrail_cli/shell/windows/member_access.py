@@ -37,7 +37,7 @@ RUNNING_METHODS = frozenset(
 def create_object(
     shell: PowerShellAnalyzer, kind: str, given: Sequence[PowerShellValue], span: Span
 ) -> PowerShellValue:
-    """Note the making of an object of a type, by whatever way; the object."""
+    """Note the creation of an object of a type, by any means, and return the object."""
     case = shell.case
     marks = frozenset[str]().union(*(value.marks for value in given))
     if dotnet.SOCKET_TYPE.fullmatch(kind):
@@ -128,7 +128,7 @@ def _read_property(target: PowerShellValue, name: str, marks: frozenset[str]) ->
 
 
 def _mark_arguments(shell: PowerShellAnalyzer, node: MemberAccess, marks: frozenset[str]) -> None:
-    """What a stream reads into is made of what it reads."""
+    """Mark the variables that a stream reads into as made from its data."""
     for argument in node.arguments or ():
         if isinstance(argument, VariableNode):
             shell.scope[argument.name] = PowerShellValue(marks=marks)

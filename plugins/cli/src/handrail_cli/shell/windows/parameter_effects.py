@@ -1,4 +1,4 @@
-"""What becomes of the values of parameters: read, written, deleted, sent, run."""
+"""Effects of parameter values: read, written, deleted, sent, run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def iter_blocks(value: PowerShellValue) -> Iterator[ScriptBlock]:
-    """The blocks of code in a value, wherever they stand in it."""
+    """Yield the code blocks in a value, at any depth."""
     if value.block is not None:
         yield value.block
     for item in value.items or ():

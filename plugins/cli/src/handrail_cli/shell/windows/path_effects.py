@@ -1,4 +1,4 @@
-"""What reading, writing, deleting or running a named place amounts to, for both dialects."""
+"""Effects of reading, writing, deleting or running a named place, for both dialects."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AUTOSTART_KEY = re.compile(
 
 
 def split_drive(text: str) -> tuple[str, str] | None:
-    """The PowerShell drive or provider that a path starts with, in lower case, and the rest; None for files."""
+    """Return the PowerShell drive or provider that a path starts with, in lower case, and the rest; None for files."""
     match = DRIVE.fullmatch(text)
     if match is None:
         return None
@@ -52,7 +52,7 @@ def split_drive(text: str) -> tuple[str, str] | None:
 
 
 def resolve_path(case: LineEvaluation, text: str) -> path_resolution.ResolvedPath | None:
-    """Where a file's path leads; None when that depends on a folder that is not known."""
+    """Resolve a file's path; None if it depends on an unknown directory."""
     case.looks()
     cwd = case.cwd
     if cwd is None:
@@ -66,7 +66,7 @@ def resolve_path(case: LineEvaluation, text: str) -> path_resolution.ResolvedPat
 def _resolve_file(
     case: LineEvaluation, text: str, span: Span | None, kind: AccessKind
 ) -> path_resolution.ResolvedPath | None:
-    """The place of a file where nothing speaks against naming it at all; None after what does was noted."""
+    """Return the place of a file if nothing speaks against naming it; None after noting what does."""
     if case.windows and NULL_DEVICE.fullmatch(text):
         return None
     if RAW_DEVICE.match(text):
@@ -94,7 +94,7 @@ def _resolve_file(
 
 
 def find_secret(case: LineEvaluation, text: str) -> str | None:
-    """What secret a path may keep, its wildcards taken into account; None when it looks like none."""
+    """Return the secret that a path may keep, considering its wildcards; None if it does not look like one."""
     found = resolve_path(case, text)
     if found is None:
         pure = PureWindowsPath(text) if case.windows else PurePosixPath(text)
@@ -156,7 +156,7 @@ def note_read(
 
 
 def note_found_read(case: LineEvaluation, span: Span | None) -> None:
-    """Note the reading of files that a command finds by itself."""
+    """Note that a command reads files which it finds on its own."""
     case.add(FindingGrade.EFFECT, "found_files", "it reads files whose names are not known before", span)
 
 
@@ -176,7 +176,7 @@ def _note_drive_read(case: LineEvaluation, name: str, rest: str, text: str, span
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether a variable of that name holds a secret, as far as its name tells."""
+    """Return True if a variable of that name holds a secret, as far as its name shows."""
     from handrail.redaction import is_credential
 
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
@@ -256,7 +256,7 @@ def note_variable_change(case: LineEvaluation, name: str, span: Span | None = No
 
 
 def is_temporary_path(case: LineEvaluation, path: PurePath, *, itself: bool = False) -> bool:
-    """Whether it lies in the folder for temporary files; `itself`: or is that folder."""
+    """Return True if a path is in the directory for temporary files; `itself`: or is that directory."""
     if case.windows:
         homes = (PureWindowsPath(case.judging.home) / "AppData" / "Local" / "Temp",)
     else:
@@ -330,7 +330,7 @@ def _iter_workspace_roots(case: LineEvaluation, folder: PurePath) -> Iterator[Pu
 
 
 def _strip_wildcards(found: path_resolution.ResolvedPath) -> tuple[PurePath, bool]:
-    """The folder that a path with wildcards at its end speaks of, and whether that is all in it."""
+    """Return the directory that a path with trailing wildcards refers to, and True if it means all its contents."""
     path = found.path
     everything = False
     while path.name and MATCHES_EVERYTHING.fullmatch(path.name) and WILDCARD.search(path.name):
@@ -352,7 +352,7 @@ def _note_unknown_delete(case: LineEvaluation, guess: str, span: Span | None, *,
 
 
 def is_fatal_delete(case: LineEvaluation, found: path_resolution.ResolvedPath) -> bool:
-    """Whether deleting all of it destroys a disk, the system or a home."""
+    """Return True if deleting all of it destroys a disk, the system or a home."""
     path, _ = _strip_wildcards(found)
     home = type(path)(str(case.judging.home))
     if home.is_relative_to(path):
@@ -397,7 +397,7 @@ def note_fetched_run(case: LineEvaluation, text: str, span: Span | None = None) 
 
 
 def is_system_program(case: LineEvaluation, path: PurePath) -> bool:
-    """Whether it lies where only an administrator installs programs."""
+    """Return True if a path is where only an administrator installs programs."""
     names = tuple(part.lower() for part in path.parts[1:])
     if not case.windows:
         return names[:1] in (("bin",), ("sbin",), ("usr",), ("opt",))
@@ -411,7 +411,7 @@ def is_system_program(case: LineEvaluation, path: PurePath) -> bool:
 
 
 def is_in_workspace(case: LineEvaluation, text: str) -> bool:
-    """Whether a place is surely in the workspace."""
+    """Return True if a place is certainly in the workspace."""
     found = resolve_path(case, text)
     return (
         found is not None

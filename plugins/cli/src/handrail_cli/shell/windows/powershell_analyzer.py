@@ -84,7 +84,7 @@ class PowerShellAnalyzer:
     # -- texts and blocks
 
     def text(self, text: str) -> PowerShellValue:
-        """Judge a whole text; what it gives."""
+        """Judge an entire text and return its value."""
         block = parse_powershell(text)
         before, made = len(self.case.parts), len(self.blocks)
         for name, default in block.parameters:
@@ -113,7 +113,7 @@ class PowerShellAnalyzer:
     def block(
         self, block: ScriptBlock, piped: PowerShellValue | None = None, arguments: Sequence[PowerShellValue] = ()
     ) -> PowerShellValue:
-        """What running a block gives, with what is piped in and its arguments."""
+        """Return the value of running a block, with its piped input and its arguments."""
         self.judged[id(block)] = block
         self.case.depth += 1
         if self.case.depth > 40:
@@ -161,7 +161,7 @@ class PowerShellAnalyzer:
     # -- values
 
     def value(self, node: SyntaxNode) -> PowerShellValue:
-        """What a node gives; what it does is noted on the way."""
+        """Return the value of a node, and note its effects on the way."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise AnalysisExhausted("too_much", "it has more parts than are analysed")
@@ -233,7 +233,7 @@ class PowerShellAnalyzer:
         return PowerShellValue(kind="environment")
 
     def made(self, node: ScriptBlock) -> PowerShellValue:
-        """A block of code as a value."""
+        """Return a block of code as a value."""
         self.blocks.append(node)
         return PowerShellValue(block=node, kind="scriptblock")
 
@@ -299,7 +299,7 @@ class PowerShellAnalyzer:
         return NULL_VALUE
 
     def loop(self, node: LoopNode) -> PowerShellValue:
-        """What may run many times: what it changes is not known when it starts again."""
+        """Judge code that may run many times: what it changes is unknown when it starts again."""
         over = self.value(node.over) if node.over is not None else UNKNOWN_VALUE
         started, endless = self.case.started, False
         with self.uncertain():
@@ -457,7 +457,7 @@ class PowerShellAnalyzer:
             self.running.pop()
 
     def argument(self, item: SyntaxNode) -> PowerShellValue:
-        """An argument of something other than a cmdlet, as one value; blocks in it may run."""
+        """Return an argument of anything but a cmdlet as one value; blocks in it may run."""
         if isinstance(item, CommandParameter):
             value = self.value(item.value) if item.value is not None else None
             return (
@@ -471,7 +471,7 @@ class PowerShellAnalyzer:
         return value
 
     def program(self, name: str, node: CommandNode, piped: PowerShellValue | None) -> PowerShellValue:
-        """A program, or a script, that is no cmdlet."""
+        """Judge a program or script that is not a cmdlet."""
         words: list[CallWord] = []
         blocks: list[ScriptBlock] = []
         for item in node.arguments:

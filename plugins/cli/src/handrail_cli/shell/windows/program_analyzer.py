@@ -67,7 +67,7 @@ def judge_program(case: LineEvaluation, call: ProgramCall) -> frozenset[str]:
 
 
 def _judge_known_program(case: LineEvaluation, call: ProgramCall, name: str) -> frozenset[str] | None:
-    """The marks of what it prints, where something here reads the words of just this program; else None."""
+    """Return the marks of a program's output if this specific program has its own handler; else None."""
     helping = len(call.words) == 1 and call.words[0].text in ("/?", "-?", "--help", "--version", "/help", "-h")
     handler = PROGRAM_HANDLERS.get(name) if case.windows else UNIX_HANDLERS.get(name)
     if handler is not None and not (helping and name not in SHELLS):
@@ -86,7 +86,7 @@ def _get_path(case: LineEvaluation, call: ProgramCall) -> str | None:
 
 
 def _check_program_path(case: LineEvaluation, call: ProgramCall, text: str) -> bool:
-    """Whether a program that is named by its path is one of the system, which its name tells."""
+    """Return True if a program named by its path is one of the system's, which its name identifies."""
     found = resolve_path(case, text)
     if found is not None and found.refused is None and found.doubtful is None and is_system_program(case, found.path):
         return True
@@ -98,7 +98,7 @@ def _check_program_path(case: LineEvaluation, call: ProgramCall, text: str) -> b
 
 
 def _is_local_program(case: LineEvaluation, call: ProgramCall, name: str) -> bool:
-    """Whether a bare name is a script, or a file that was brought or written before it is run by its name."""
+    """Return True if a bare name is a script, or a file that was fetched or written before it is run by its name."""
     found = resolve_path(case, call.name)
     if found is not None:
         known = {f"{found.real.lower()}{ending}" for ending in ("", ".exe", ".bat", ".cmd", ".com", ".ps1")}
@@ -189,7 +189,7 @@ def _judge_reader_option(
 
 
 def _judge_code_runner(case: LineEvaluation, call: ProgramCall) -> None:
-    """Programs of Windows that run what they are given, or fetch it."""
+    """Judge programs of Windows that run what they are given, or fetch it."""
     case.executes = True
     note_catastrophes(case, replace(call, name=get_base_name(call.name)))
     note_foreign_code(case, call)

@@ -37,7 +37,7 @@ class CallWord:
 
 @dataclass(frozen=True, slots=True)
 class StdinContent:
-    """What comes in on a program's standard input."""
+    """Standard input of a program."""
 
     text: str | None
     marks: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ class StdinContent:
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """A program that is run. `raw` is all that follows its name, as cmd has it; `started`: in a process of its own that is not waited for."""
+    """Call of a program. `raw` is everything after its name, in cmd's form; `started`: in a process not waited for."""
 
     name: str
     words: tuple[CallWord, ...]
@@ -64,7 +64,7 @@ class ProgramCall:
         return [word.guess.lower() for word in self.words]
 
     def options(self) -> list[str]:
-        """The options, in lower case and without their mark, glued ones apart."""
+        """Return the options, in lower case and without their mark, with joined ones separated."""
         found: list[str] = []
         for word in self.lowered:
             if word.startswith("/"):
@@ -74,7 +74,7 @@ class ProgramCall:
         return found
 
     def loose(self) -> list[CallWord]:
-        """The words that are no options."""
+        """Return the words that are not options."""
         return [word for word in self.words if not re.match(r"/|-.", word.guess, re.DOTALL)]
 
 
@@ -84,7 +84,7 @@ ProgramRule = Callable[[LineEvaluation, ProgramCall], OutputMarks]
 
 
 def note_dangerous(case: LineEvaluation, call: ProgramCall, code: str, text: str) -> None:
-    """Note something of a program that a person must see."""
+    """Note an effect of a program that requires the user's approval."""
     case.add(FindingGrade.DANGEROUS, code, text, call.span)
 
 
@@ -96,7 +96,7 @@ def judge_nested_text(
     session: PowerShellAnalyzer | None = None,
     delayed: bool = False,
 ) -> PowerShellValue:
-    """Judge a text that another command runs; in a PowerShell that is given, or else in a process of its own."""
+    """Judge a text that another command runs, in the given PowerShell session or else in a separate process."""
     case.nesting += 1
     case.nested += len(text)
     if case.nesting > MAX_NESTING or case.nested > MAX_NESTED:
@@ -119,7 +119,7 @@ def judge_nested_text(
 
 
 def find_host(text: str) -> str:
-    """Where the first address in a text leads, as `urls.place` reads it; empty when there is none."""
+    """Return the host of the first address in a text, as read by `urls.find_url_place`; empty without an address."""
     match = ADDRESS.search(text)
     return urls.find_url_place(match[0]) if match else ""
 
@@ -138,7 +138,7 @@ def note_foreign_code(case: LineEvaluation, call: ProgramCall, *, shares: bool =
 
 
 def get_base_name(name: str) -> str:
-    """The bare name of a program, in lower case."""
+    """Return the bare name of a program, in lower case."""
     return PROGRAM_SUFFIX.sub("", re.split(r"[\\/]", name.lower().rstrip(" ."))[-1])
 
 
@@ -180,7 +180,7 @@ def _check_word(case: LineEvaluation, call: ProgramCall, text: str, word: CallWo
 
 
 def _is_above_protected(case: LineEvaluation, found: path_resolution.ResolvedPath) -> bool:
-    """Whether it is a place that merely holds protected ones, such as the workspace."""
+    """Return True for a place that merely contains protected ones, such as the workspace."""
     return not any(path_resolution.is_inside_roots(found.path, (place,)) for place in case.judging.protected)
 
 

@@ -12,7 +12,7 @@ RULES: Mapping[str, ProgramRule] = {**system_rules.RULES, **file_rules.RULES, **
 
 
 def judge_by_rule(case: LineEvaluation, call: ProgramCall) -> frozenset[str]:
-    """Note what a program amounts to that has a rule of its own; the marks of what it prints."""
+    """Note the effects of a program that has its own rule, and return the marks of its output."""
     if any(word.text is None for word in call.words):
         case.add(FindingGrade.DANGEROUS, "unresolved", "one of its words is not known", call.span)
     return RULES[call.name](case, call) or frozenset(("file",))

@@ -1,6 +1,7 @@
-"""What is known of the programs of Windows, as data: which of their options only read, and which of them can do anything.
+"""Data on the programs of Windows: which of their options only read, and which programs can do anything.
 
-Sources: Microsoft's reference of Windows commands; the LOLBAS project's list of programs that run, fetch or copy what they are given.
+Sources: Microsoft's reference of Windows commands; the LOLBAS project's list of programs that run, fetch or copy what
+they are given.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ OperandKind = Literal["none", "data", "read", "list", "pattern"]
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyProgram:
-    """A program that only reads with these options.
+    """Program that only reads with these options.
 
-    Of an option: nothing (a switch), `v` a value, `r` a file read, `l` one that names files to be read, `w` one written.
+    The value of an option: empty (a switch), `v` a value, `r` a file read, `l` a file naming files to read, `w` a file
+    written.
     """
 
     options: dict[str, str]
@@ -157,7 +159,7 @@ _POWERSHELL_SHORT = {
 
 
 def find_powershell_option(name: str) -> str | None:
-    """What an option of `powershell` is, by its short name or any beginning; None when it is not known or does not tell."""
+    """Return the kind of an option of `powershell`, by its short name or any prefix; None if unknown or ambiguous."""
     if name in _POWERSHELL_SHORT:
         return _POWERSHELL_SHORT[name]
     found = {kind for known, kind in _POWERSHELL if known.startswith(name)}

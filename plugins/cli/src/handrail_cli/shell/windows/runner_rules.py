@@ -125,7 +125,7 @@ def _judge_network_query(case: LineEvaluation, call: ProgramCall) -> OutputMarks
 
 
 def _judge_forfiles(case: LineEvaluation, call: ProgramCall) -> OutputMarks:
-    """Forfiles runs its command for each file: the place and pattern stand for each."""
+    """Judge forfiles, which runs its command for each file: the directory and pattern represent each file."""
     given: dict[str, str] = {}
     waiting = list(call.words)
     while waiting:
@@ -153,7 +153,10 @@ def _judge_forfiles(case: LineEvaluation, call: ProgramCall) -> OutputMarks:
 
 
 def _judge_launcher(case: LineEvaluation, call: ProgramCall) -> OutputMarks:
-    """psexec, winrs, runas, conhost, pcalua, wsl: what they run is judged, and that they run it must be seen."""
+    """Judge psexec, winrs, runas, conhost, pcalua and wsl: running a command with them requires approval.
+
+    The command itself is judged as well.
+    """
     code = (
         "privilege"
         if call.name == "runas"

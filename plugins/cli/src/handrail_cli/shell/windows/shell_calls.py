@@ -18,7 +18,10 @@ HARMLESS_POLICIES = frozenset(("restricted", "allsigned", "remotesigned", "defau
 
 
 def judge_powershell_call(case: LineEvaluation, call: ProgramCall) -> frozenset[str]:
-    """`powershell` and `pwsh`: options by any beginning and behind any dash, then a text, a file, or what is piped in."""
+    """Judge `powershell` and `pwsh`.
+
+    Options may be abbreviated to any prefix and follow any dash; then comes a text, a file, or piped input.
+    """
     at, ran = 0, False
     words = call.words
     while at < len(words):
@@ -76,7 +79,7 @@ def _judge_option(
 
 
 def _judge_remaining_words(case: LineEvaluation, call: ProgramCall, words: Sequence[CallWord]) -> None:
-    """What stands behind the options: a file, a text, or `-` for what is piped in."""
+    """Judge the words after the options: a file, a text, or `-` for piped input."""
     first = words[0].guess
     if first == "-":
         _judge_stdin_code(case, call, "powershell")
@@ -87,7 +90,7 @@ def _judge_remaining_words(case: LineEvaluation, call: ProgramCall, words: Seque
 
 
 def has_network(case: LineEvaluation) -> bool:
-    """Whether anything so far reaches out over the network."""
+    """Return True if anything so far accesses the network."""
     return any(touch.kind == "network" for part in case.parts for touch in part.touches)
 
 
@@ -132,7 +135,7 @@ def _judge_stdin_code(case: LineEvaluation, call: ProgramCall, dialect: Literal[
 
 
 def judge_cmd_call(case: LineEvaluation, call: ProgramCall) -> frozenset[str]:
-    """`cmd`: switches, then `/c` or `/k` and all that follows as one text."""
+    """Judge `cmd`: switches, then `/c` or `/k` and the entire rest as one text."""
     raw = (
         call.raw
         if call.raw is not None
@@ -171,7 +174,7 @@ def _quote_word(word: CallWord, *, alone: bool) -> str:
 
 
 def strip_outer_quotes(text: str) -> str:
-    """What is left of the text behind `/c` when cmd has taken the outer quotes off."""
+    """Return the text after `/c` with the outer quotes removed as cmd does."""
     if text.startswith('"'):
         end = text.rfind('"')
         return text[1:end] + text[end + 1 :] if end > 0 else text[1:]

@@ -66,7 +66,10 @@ def _assign_variable(shell: PowerShellAnalyzer, target: VariableNode, value: Pow
 
 
 def _assign_part(shell: PowerShellAnalyzer, target: MemberAccess | IndexAccess, value: PowerShellValue) -> None:
-    """A property or an entry: harmless on what the text made itself, else a change of something unseen."""
+    """Judge an assignment to a property or an entry.
+
+    It is harmless on a value the text created itself, else a change of something unknown.
+    """
     holder = shell.value(target.target)
     if isinstance(target, IndexAccess):
         shell.value(target.index)
