@@ -3,7 +3,7 @@
     python -m scripts.check_structure
 
 A public function has a name of at least two words, and no public name is defined in more than three modules. In the packages of `CYCLE_FREE`, no
-directory is in an import cycle.
+directory is in an import cycle. Plugins import only names of core that their modules list in `__all__` (docs/core-modules.md).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from scripts.measure_structure import (
     directory_cycles,
     is_one_word,
     source_modules,
+    undocumented_imports,
 )
 
 import handrail
@@ -75,7 +76,8 @@ def find_cycle_faults(modules: Sequence[SourceModule]) -> Iterator[str]:
 def main() -> None:
     """Print the faults; the exit code is 1 if there are any."""
     modules = source_modules(ROOT)
-    faults = [*find_name_faults(modules), *find_cycle_faults(modules)]
+    undocumented = [f"{each} is not in __all__ of its module" for each in undocumented_imports(modules)]
+    faults = [*find_name_faults(modules), *find_cycle_faults(modules), *undocumented]
     print("\n".join(faults))
     sys.exit(1 if faults else 0)
 

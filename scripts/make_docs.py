@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from scripts.core_modules import load_page as core_modules_page
 from scripts.names import names_page
 from scripts.reference import errors_page, events_page, hooks_page, keys_page
 
@@ -109,6 +110,7 @@ def pages() -> dict[Path, str]:
         DOCS / "cli.md": commands_page(),
         DOCS / "keys.md": keys_page(build_installed_schema({})),
         DOCS / "names.md": names_page(),
+        DOCS / "core-modules.md": core_modules_page(),
         DOCS / "hooks.md": hooks_page(),
         DOCS / "events.md": events_page(),
         DOCS / "error-codes.md": errors_page(),

@@ -128,21 +128,50 @@ def _percentage(names: Sequence[str], counts: Any) -> float:
 
 def measure_imports(modules: Sequence[SourceModule]) -> Iterator[Figure]:
     """Yield the directories in import cycles, and the core names that plugins import without their being documented."""
-    known = {module.name: module for module in modules}
     for root in CYCLE_FREE:
         found = directory_cycles(modules, root)
         yield Figure(f"directories of {root} in import cycles", sum(map(len, found)), 0)
-    documented = set(handrail.__all__)
-    undocumented = {
-        (target, name)
-        for module in modules
-        if module.root != "handrail"
-        for target, name in imports_of(module, known)
-        if target.partition(".")[0] == "handrail"
-        and not target.startswith("handrail.testing")
-        and not (target == "handrail" and name in documented)
+    yield Figure("core names that plugins import and that are not documented", len(undocumented_imports(modules)), 0)
+
+
+def undocumented_imports(modules: Sequence[SourceModule]) -> list[str]:
+    """Return each import of a core name by a plugin that the name's module does not list in `__all__`, as "plugin module: core name"."""
+    known = {module.name: module for module in modules}
+    found: list[str] = []
+    for module in modules:
+        if module.root == "handrail":
+            continue
+        for target, name in {*imports_of(module, known), *attributes_of(module, known)}:
+            core = known[target]
+            if core.root == "handrail" and name and name not in exported_names(core):
+                found.append(f"{module.name}: {target}.{name}")
+    return sorted(found)
+
+
+def exported_names(module: SourceModule) -> frozenset[str]:
+    """Return the names that a module lists in `__all__`."""
+    if module.name == "handrail":
+        return frozenset((*handrail.__all__, "__version__"))
+    for node in module.tree.body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
+        ):
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
+
+
+def attributes_of(module: SourceModule, known: Mapping[str, SourceModule]) -> Iterator[tuple[str, str]]:
+    """Yield (module, name) for each attribute that is used of an imported product module."""
+    aliases = {
+        alias.asname or alias.name: whole
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.level == 0
+        for alias in node.names
+        if (whole := f"{node.module}.{alias.name}") in known
     }
-    yield Figure("core names that plugins import and that are not public", len(undocumented), 0)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases:
+            yield aliases[node.value.id], node.attr
 
 
 def directory_cycles(modules: Sequence[SourceModule], root: str) -> list[set[str]]:

@@ -35,6 +35,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+__all__ = [
+    "ConfigError",
+    "DeniedByUser",
+    "Downstream",
+    "HandrailError",
+    "LimitReached",
+    "NoConfirmer",
+    "NotFound",
+    "Stopped",
+    "UnknownTool",
+]
+
 
 class HandrailError(Exception):
     """Base class of Handrail errors: a one-line message and an optional `hint` with the remedy.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+__all__ = ["is_glob_match"]
+
 # Letters of a pattern: `fnmatch` reads brackets that are not closed in time with the square of their number.
 MAX_PATTERN_CHARS = 1_000
 

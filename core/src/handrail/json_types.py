@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+__all__ = ["BASE64_KEYS", "count_values", "is_list", "is_mapping", "is_object"]
+
 # `dict` first: the check for any other mapping is slow. Written out, the union would be made anew at each call.
 MAPPING_TYPES: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
 _SEQUENCE_TYPES = (list, tuple)

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+__all__ = ["BoundedMatcher", "format_unified_diff"]
+
 CONTEXT_LINES = 3
 # Product of the numbers of lines that are compared each with each; beyond, all of the one side is replaced by all of the other.
 MAX_LINE_PAIRS = 1_000_000

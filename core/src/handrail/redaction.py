@@ -14,6 +14,8 @@ from typing import Any
 
 from handrail.json_types import BASE64_KEYS, is_mapping, is_sequence
 
+__all__ = ["is_credential", "is_secret_name", "redact_text", "redact_value", "remove_credentials"]
+
 MAX_TEXT_CHARS = 2_000
 MAX_ITEMS = 50
 MAX_INTEGER_BITS = 10_000

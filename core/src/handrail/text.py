@@ -6,6 +6,16 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+__all__ = [
+    "find_similar_texts",
+    "fold_text",
+    "format_suggestion",
+    "is_label_match",
+    "is_right_to_left",
+    "make_visible",
+    "normalize_label",
+]
+
 # Controls, formats (also those that turn the direction of text), surrogates, private use, and separators of lines and paragraphs.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Letters that are drawn as nothing: fillers, joiners, selectors of variants, the empty pattern of braille.

@@ -12,6 +12,8 @@ from handrail.text import format_suggestion
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+__all__ = ["describe_error", "select_error"]
+
 # Where a value stands: names of keys, and places in lists.
 KeyPath = tuple[int | str, ...]
 # How the pattern of a key begins that takes the name of a secret.

@@ -11,6 +11,8 @@ from handrail.api.call import Confirmation, GrantOption
 from handrail.api.verdict import Access, Verdict
 from handrail.errors import DeniedByUser
 
+__all__ = ["Answer", "Approval", "Choice", "Confirmer", "yes"]
+
 
 class Choice(StrEnum):
     """Answer to an approval request: allow once, for the session or always, allow with edited arguments, or deny."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from handrail.api.observer import ObserverOpinions
     from handrail.api.verdict import Verdict
 
+__all__ = ["ToolCall", "compute_call_hash"]
+
 MAX_ARGUMENT_CHARS = 200
 # Characters of what a call says of itself.
 MAX_LINE_CHARS = 1_000

@@ -14,6 +14,8 @@ from typing import Final
 from handrail.api.observation import Rect
 from handrail.errors import OutOfRange
 
+__all__ = ["build_smart_dialect", "compute_smart_size", "fit_size"]
+
 # Pictures longer than this many times their width are refused by the models that want whole patches.
 MAX_ASPECT_RATIO: Final = 200
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from handrail.api.call import Invocation
     from handrail.api.verdict import KeyboardTarget
 
+__all__ = ["SCREEN_VARIABLES", "remove_screen_variables"]
+
 # What leads a program to a screen. A private desktop replaces all of it, so that nothing shows up on a person's own.
 SCREEN_VARIABLES = frozenset((
     "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS",

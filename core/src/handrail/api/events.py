@@ -13,6 +13,23 @@ from handrail.json_types import is_mapping, is_sequence
 if TYPE_CHECKING:
     from handrail.api.verdict import Verdict
 
+__all__ = [
+    "ApprovalAnswered",
+    "ApprovalAsked",
+    "Event",
+    "Finished",
+    "InquiryAnswered",
+    "InquiryAsked",
+    "Judged",
+    "Output",
+    "Progress",
+    "Proposed",
+    "Started",
+    "ToolsChanged",
+    "TopicChanged",
+    "event_wire",
+]
+
 log = logging.getLogger(__name__)
 
 

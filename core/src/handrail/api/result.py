@@ -14,6 +14,8 @@ from pydantic import BaseModel
 from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
 from handrail.json_types import MAPPING_TYPES, count_values, is_list, is_mapping, is_sequence, iter_texts
 
+__all__ = ["TextSource", "ToolResult"]
+
 ResultStatus = Literal["success", "error", "denied", "cancelled", "timeout"]
 RESULT_STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
 

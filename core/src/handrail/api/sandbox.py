@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+__all__ = ["ALL_ASPECTS"]
+
 # What a sandbox may keep a command from: reading the person's files, writing outside its bounds, the network, and other processes.
 ConfinedAspect = Literal["read", "write", "network", "process"]
 DenialKind = Literal["network", "credentials", "write", "secret", "privilege", "outside", "limit"]

@@ -14,6 +14,8 @@ from pydantic_core import SchemaValidator
 from handrail.errors import PluginError
 from handrail.json_types import is_list, is_object
 
+__all__ = ["ExternalArguments"]
+
 # How long a text may be is told to whoever breaks it: in a declaration it costs more than it says.
 LENGTH_KEYWORDS = frozenset({"minLength", "maxLength"})
 # Keys whose values are data, not schemas: nothing in them is a title to be dropped.

@@ -8,6 +8,8 @@ from typing import Any
 
 from handrail.json_types import is_mapping, is_sequence
 
+__all__ = ["SECRET_PREFIX", "SECRET_REF", "find_secret_names", "normalize_secret_name"]
+
 SECRET_PREFIX = "secret:"
 SECRET_REF = re.compile(r"(?<![A-Za-z0-9_])secret:([A-Za-z][A-Za-z0-9_-]{0,63})")
 # Containers in one another that are searched.

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from handrail.api.context import CallContext
 
+__all__ = ["ClosableService", "ShellService", "SkillsService"]
+
 log = logging.getLogger(__name__)
 
 ServiceScope = Literal["process", "desktop", "session"]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from handrail.api.call import Confirmation, Invocation
     from handrail.api.tool import Tool
 
+__all__ = ["OPAQUE_COMMAND", "Access", "AccessKind", "Decision", "Reason", "Verdict"]
+
 log = logging.getLogger(__name__)
 
 

@@ -14,6 +14,8 @@ from handrail.api.observation import Element, Frame
 from handrail.api.result import ToolResult
 from handrail.errors import BackendUnavailable
 
+__all__ = ["NetworkAccess"]
+
 # Seconds that a backend has for one answer, unless its class says otherwise.
 DEADLINE_S = 30.0
 
@@ -144,7 +146,7 @@ class VisionBackend(ABC):
     backend implements the methods of the capabilities it declares and inherits a clear refusal for the others.
 
     A method that cannot answer raises `BackendUnavailable`, and the next backend of the session's chain is asked. It may not block the event
-    loop, and is cancelled after `deadline` seconds. `config` is an instance of `LoadedConfig`, read from `[backends.<name>]`.
+    loop, and is cancelled after `deadline` seconds. `config` is an instance of `Config`, read from `[backends.<name>]`.
     """
 
     name: ClassVar[str]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from handrail.config.settings import Settings
     from handrail.policy.session_policy import SessionPolicy
 
+__all__ = ["parse_reply", "question_wire"]
+
 log = logging.getLogger(__name__)
 
 # Characters of one answer.

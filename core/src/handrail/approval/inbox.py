@@ -33,6 +33,8 @@ from handrail.json_types import is_list, is_object
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+__all__ = ["PendingApproval", "PendingInquiry", "answer_approval", "answer_inquiry", "list_pending_questions"]
+
 T = TypeVar("T")
 
 INBOX_FOLDER = "approvals"

@@ -24,6 +24,8 @@ from handrail.net import hostnames, urls
 from handrail.sanitize.confusables import find_confusables
 from handrail.text import is_invisible
 
+__all__ = ["format_inline_data", "question", "render_data"]
+
 TextSpan = tuple[int, int]
 
 DATA_PREFIX, CONTINUATION_PREFIX, MARK_PREFIX = "    | ", "    : ", "    ! "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+__all__ = ["read_picture"]
+
 # How the store names them.
 _PICTURE_NAME = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from handrail.artifacts.line_paging import ArtifactLines
     from handrail.artifacts.queries import ArtifactQuery
 
+__all__ = ["Artifact", "ArtifactStore"]
+
 # A living session holds a lock on this file in its folder.
 LOCK_FILE = ".lock"
 PNG_SIGNATURE = b"\x89PNG"

@@ -17,6 +17,8 @@ from handrail.json_types import is_object
 if TYPE_CHECKING:
     from handrail.api.desktop import Desktop
 
+__all__ = ["AuditReader", "list_audits", "read_lines", "read_outline", "read_page"]
+
 # Calls of one session that are held, where nobody says otherwise.
 MAX_CALLS = 1_000
 

@@ -12,13 +12,15 @@ from handrail.api.result import ToolResult
 from handrail.json_types import PICTURE_KEYS
 from handrail.redaction import redact_value
 
+__all__ = ["StepRecorder"]
+
 # What results say of whether it worked, beside their status.
 CHECKED_KEYS = ("effect", "met")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """One call that a host made, and what came of it. `meant` is what its ids and points stood for (`locators`)."""
+    """Call that a host made, with its result. `meant`: the elements and points that its ids stood for (`selectors`)."""
 
     tool: str
     args: Mapping[str, Any]

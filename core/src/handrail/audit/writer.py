@@ -25,6 +25,8 @@ from handrail.fs.app_dirs import ensure_private_folder
 from handrail.fs.file_locks import lock_open_file
 from handrail.json_types import is_object
 
+__all__ = ["list_parts"]
+
 CHAIN_SEED = "0" * 64
 # Bytes of one file, before the audit goes on in another.
 MAX_FILE_BYTES = 16 * 2**20

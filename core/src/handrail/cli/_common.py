@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from handrail.errors import HandrailError
-from handrail.json_types import is_mapping, is_sequence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +116,7 @@ SESSION_OPTION_DECORATORS = (
 
 
 def session_options(function: Callable[..., T]) -> Callable[..., T]:
-    """Add --desktop, --backend, --mode, --profile, --workspace and --config to a command; it is given `choices: Choices`."""
+    """Add --desktop, --backend, --mode, --profile, --workspace and --config to a command; it is given `choices: SessionOptions`."""
 
     @functools.wraps(function)
     def wrapped(
@@ -298,38 +297,11 @@ async def handle_signals(act: Callable[[int], None]) -> AsyncGenerator[None]:
         group.cancel_scope.cancel()
 
 
-def encode_json_line(value: Any) -> str:
-    """Encode a value as one line of JSON that any reader accepts.
-
-    Numbers that JSON lacks become null, and text that is not valid Unicode is escaped.
-    """
-    import json
-
-    try:
-        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
-        line.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=str)
-    except ValueError:
-        return encode_json_line(_replace_non_finite(value))
-    return line
-
-
-def _replace_non_finite(value: Any) -> Any:
-    import math
-
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if is_mapping(value):
-        return {key: _replace_non_finite(item) for key, item in value.items()}
-    if is_sequence(value):
-        return [_replace_non_finite(item) for item in value]
-    return value
-
-
 def print_json(value: Any) -> None:
     """Print a value as JSON on stdout, in UTF-8 under any locale."""
     sys.stdout.flush()
+    from handrail.terminal.json_lines import encode_json_line
+
     sys.stdout.buffer.write(encode_json_line(value).encode() + b"\n")
     sys.stdout.buffer.flush()
 

@@ -18,13 +18,13 @@ from handrail.api.events import Event, event_wire
 from handrail.api.result import RESULT_STATUSES, ResultStatus, ToolResult
 from handrail.approval.ask_user import Inquiry, Reply, inquiry_wire, parse_reply
 from handrail.cli._common import handle_signals
-from handrail.cli._json_lines import InvalidLine, OversizedLine, check_known_keys, error_wire, parse_json_line
-from handrail.cli._stdio import LineWriter, read_lines
 from handrail.cli.tools import tool_wire
 from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
 from handrail.json_types import is_list, is_object
 from handrail.pipeline.scheduler import add_wait_argument
 from handrail.session.session import Session
+from handrail.terminal.json_lines import InvalidLine, OversizedLine, check_known_keys, error_wire, parse_json_line
+from handrail.terminal.stdio import LineWriter, read_lines
 from handrail.text import format_suggestion
 from handrail.tools.session_tools import ListedTool
 

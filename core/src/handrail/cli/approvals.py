@@ -88,7 +88,7 @@ def _check_terminal() -> None:
     Answers must come from a human, and questions must not wrap: a wrapped line could pass for one of ours.
     """
     from handrail.approval.inbox import WIDE_COLUMNS
-    from handrail.cli._terminal_prompt import create_terminal_confirmer
+    from handrail.terminal.approval_prompt import create_terminal_confirmer
 
     if create_terminal_confirmer() is None or not sys.stdin.isatty():
         raise HandrailError(
@@ -116,7 +116,7 @@ async def _answer_as_asked(places: AppDirs) -> None:
 
 async def _ask_pending(places: AppDirs, left: PendingApproval | PendingInquiry) -> None:
     from handrail.approval.inbox import PendingInquiry, answer_approval, answer_inquiry
-    from handrail.cli._terminal_prompt import ask_inquiry
+    from handrail.terminal.approval_prompt import ask_inquiry
 
     click.echo(f"\nIn the session {left.session}:", err=True)
     try:
@@ -136,7 +136,7 @@ async def _read_answer(left: PendingApproval) -> tuple[Answer, int | None]:
     from handrail.api.call import GrantOption, InfoConfirmation
     from handrail.api.verdict import Decision, Verdict
     from handrail.approval.broker import ApprovalBroker
-    from handrail.cli._terminal_prompt import ask_for_answer
+    from handrail.terminal.approval_prompt import ask_for_answer
 
     grants = [GrantOption(label, left.tool) for label in left.grants]
     shown = Approval(

@@ -68,8 +68,8 @@ def command(
 
     Example: handrail call execute_cli --args '{"command": "ls"}'
     """
-    from handrail.cli._stdio import take_over_stdio
     from handrail.errors import InvalidArguments, NoConfirmer
+    from handrail.terminal.stdio import take_over_stdio
 
     args = _parse_arguments(given)
     with take_over_stdio():
@@ -116,8 +116,8 @@ async def _run_call(
 ) -> tuple[ToolResult, int]:
     """Return the result, and the number of the signal that ended the call, or 0."""
     from handrail.api import approval
-    from handrail.cli._terminal_prompt import create_terminal_confirmer
     from handrail.errors import NotFound
+    from handrail.terminal.approval_prompt import create_terminal_confirmer
 
     confirmer = approval.yes if yes else create_terminal_confirmer()
     async with open_runtime_for(choices) as runtime, runtime.session(confirm=confirmer) as session:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.cli._common import SessionOptions, encode_json_line, json_option, print_json, read_config, session_options
+from handrail.cli._common import SessionOptions, json_option, print_json, read_config, session_options
+from handrail.terminal.json_lines import encode_json_line
 
 if TYPE_CHECKING:
     from handrail.config.loader import LoadedConfig

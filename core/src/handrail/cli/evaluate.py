@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.cli._common import SessionOptions, open_runtime_for, run_async, session_options
-from handrail.cli._json_lines import InvalidLine, OversizedLine, check_known_keys, error_wire, parse_json_line
 from handrail.json_types import is_object
+from handrail.terminal.json_lines import InvalidLine, OversizedLine, check_known_keys, error_wire, parse_json_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def command(jsonl: bool, choices: SessionOptions) -> None:
 async def _evaluate_lines(choices: SessionOptions) -> None:
     import anyio
 
-    from handrail.cli._stdio import LineWriter, read_lines, take_over_stdio
+    from handrail.terminal.stdio import LineWriter, read_lines, take_over_stdio
 
     async with open_runtime_for(choices, follow=False) as runtime:
         with take_over_stdio() as (stdin, stdout):

@@ -160,8 +160,8 @@ def explain_command(call: str, choices: SessionOptions, as_json: bool) -> None:
 
 async def _explain_call(call: str, choices: SessionOptions, as_json: bool) -> None:
     from handrail.api.verdict import Mode
-    from handrail.cli._json_lines import InvalidLine
     from handrail.cli.evaluate import build_context, check_call
+    from handrail.terminal.json_lines import InvalidLine
 
     async with _open_runtime(choices) as runtime:
         try:

@@ -46,7 +46,7 @@ def command(
 
 def _choose_confirmer(answer: str | None) -> Confirmer | None:
     from handrail.api import approval
-    from handrail.cli._terminal_prompt import create_terminal_confirmer
+    from handrail.terminal.approval_prompt import create_terminal_confirmer
 
     return {"yes": approval.yes, "deny": approval.no}.get(answer or "") or create_terminal_confirmer()
 

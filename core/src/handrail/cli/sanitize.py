@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from handrail.cli._common import SessionOptions, read_config, run_async, session_options
-from handrail.cli._json_lines import InvalidLine, OversizedLine, check_known_keys, error_wire, parse_json_line
 from handrail.json_types import is_object
+from handrail.terminal.json_lines import InvalidLine, OversizedLine, check_known_keys, error_wire, parse_json_line
 
 LINE_FIELDS = frozenset(("text",))
 # Output of a command may be long; what is shown of it is not.
@@ -34,7 +34,7 @@ def command(jsonl: bool, choices: SessionOptions) -> None:
 async def _sanitize_lines(limit: int) -> None:
     import anyio
 
-    from handrail.cli._stdio import LineWriter, read_lines, take_over_stdio
+    from handrail.terminal.stdio import LineWriter, read_lines, take_over_stdio
 
     with take_over_stdio() as (stdin, stdout):
         writer = LineWriter(stdout)

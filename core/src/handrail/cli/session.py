@@ -52,9 +52,9 @@ async def _run_session(choices: SessionOptions, answer: str | None, record: Path
     from handrail.api import approval
     from handrail.audit.step_recorder import StepRecorder
     from handrail.cli._jsonl_session import JsonlConfirmer, run_conversation
-    from handrail.cli._stdio import LineWriter, take_over_stdio
     from handrail.cli.record import build_recording, print_recording_summary
     from handrail.plans.plan_recorder import RecordingOptions
+    from handrail.terminal.stdio import LineWriter, take_over_stdio
 
     with take_over_stdio() as (stdin, stdout):
         writer = LineWriter(stdout)

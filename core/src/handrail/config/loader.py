@@ -41,6 +41,8 @@ from handrail.fs.app_dirs import AppDirs, find_home_folder
 from handrail.json_types import is_list, is_object
 from handrail.validation_messages import format_key_path
 
+__all__ = ["LoadedConfig"]
+
 # The platform's own place for all users; on Linux `/etc` itself, where an administrator looks first.
 ADMIN_FOLDER = (
     Path("/etc/handrail") if sys.platform == "linux" else platformdirs.site_config_path("handrail", appauthor=False)

@@ -15,6 +15,8 @@ from handrail.config.base_model import ConfigSection, NonEmptyStr, NonEmptyStrin
 from handrail.config.rule_settings import RuleSettings, ToolKind
 from handrail.json_types import is_object
 
+__all__ = ["ServerSettings", "Settings"]
+
 # In `sandbox.use`: none of them.
 NO_SANDBOXES = "none"
 

@@ -18,6 +18,8 @@ from handrail.errors import ConfigError
 from handrail.fs.app_dirs import AppDirs, write_private_file
 from handrail.json_types import is_list, is_object
 
+__all__ = ["is_trusted"]
+
 PROJECT_FILE = "handrail.toml"
 
 

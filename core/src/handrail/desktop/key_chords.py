@@ -11,6 +11,8 @@ from pydantic import AfterValidator
 
 from handrail.errors import InvalidArguments
 
+__all__ = ["MODIFIER_KEYS", "ChordName", "KeyChord", "find_blocked_chord", "parse_chord"]
+
 MODIFIER_KEYS = ("ctrl", "alt", "shift", "super")
 
 # What else a key is called: an alias is resolved once.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+__all__ = ["scale_timeout"]
+
 # However busy it is, nobody waits longer than this many times.
 MAX_SCALE = 3.0
 

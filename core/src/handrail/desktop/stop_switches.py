@@ -8,6 +8,8 @@ from pathlib import Path
 from handrail.errors import DesktopError
 from handrail.fs.app_dirs import ensure_private_folder
 
+__all__ = ["StopSwitches"]
+
 EVERY_DESKTOP = "every"
 
 

@@ -16,6 +16,8 @@ from typing import Any, Generic, TypeVar
 
 from handrail.errors import Downstream
 
+__all__ = ["ThreadWorker", "settle_future"]
+
 S = TypeVar("S")
 T = TypeVar("T")
 

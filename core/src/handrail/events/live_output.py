@@ -20,6 +20,8 @@ from handrail.fs.app_dirs import AppDirs, ensure_private_folder, read_private_js
 from handrail.fs.file_locks import is_held, lock_open_file
 from handrail.redaction import redact_text
 
+__all__ = ["watch_live_output"]
+
 log = logging.getLogger(__name__)
 
 LIVE_OUTPUT_FOLDER = "onlookers"

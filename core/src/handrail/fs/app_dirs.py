@@ -20,6 +20,15 @@ from handrail.fs.dirfd_walk import NO_FOLLOW
 from handrail.fs.file_locks import lock_open_file
 from handrail.json_types import is_object
 
+__all__ = [
+    "DESKTOP_DIRS_VARIABLE",
+    "AppDirs",
+    "ensure_private_folder",
+    "find_home_folder",
+    "hold_file_lock",
+    "write_private_file",
+]
+
 # How the variables begin that mark processes of ours, so that they can be found again. They are settings of nobody.
 MARKER_PREFIX = "HANDRAIL_MARK_"
 # Set on private desktops: the folders config, data, cache and state, joined by `os.pathsep`.

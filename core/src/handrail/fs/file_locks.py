@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+__all__ = ["lock_open_file", "try_lock"]
+
 
 def lock_open_file(descriptor: int, *, shared: bool = False) -> None:
     """Lock the open file, waiting for those who hold it; `shared` with all who hold it shared, else alone. Raises OSError where it cannot."""

@@ -11,6 +11,8 @@ from pathlib import PurePath
 
 from handrail.fs.dirfd_walk import NO_FOLLOW, SAFE_OPEN_FLAGS
 
+__all__ = ["GitIndexes", "find_repository_above"]
+
 # Bytes of an index and of a file that are read, and files that are compared.
 MAX_INDEX = 64_000_000
 MAX_FILE = 4_000_000

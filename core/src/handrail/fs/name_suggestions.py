@@ -7,6 +7,8 @@ from pathlib import Path
 
 from handrail.text import find_similar_texts
 
+__all__ = ["describe_similar_names"]
+
 # Names that are looked at for one that was meant.
 MAX_NAMES = 2_000
 

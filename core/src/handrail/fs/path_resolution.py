@@ -30,6 +30,21 @@ from handrail.fs.sensitive_paths import (
     is_kernel_path as is_kernel_path,
 )
 
+__all__ = [
+    "KEY_ENDINGS",
+    "SECRET_NAMES",
+    "SECRET_PLACES",
+    "PathCache",
+    "ResolvedPath",
+    "describe_autorun",
+    "describe_device",
+    "describe_secret",
+    "describe_startup",
+    "is_inside_roots",
+    "is_protected_path",
+    "resolve_path",
+]
+
 # What Linux allows, too.
 MAX_LINKS = 40
 MAX_LENGTH = 4096

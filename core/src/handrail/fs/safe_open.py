@@ -38,6 +38,18 @@ from handrail.fs.dirfd_walk import (
 from handrail.fs.hard_links import holds_all_names
 from handrail.fs.tree_removal import remove_tree
 
+__all__ = [
+    "ExpectedState",
+    "OpenFolder",
+    "OpenedFile",
+    "check_new_file_allowed",
+    "is_unchanged",
+    "open_folder",
+    "open_for_reading",
+    "open_new_file",
+    "replace_file",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:

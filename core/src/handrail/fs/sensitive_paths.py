@@ -15,6 +15,8 @@ from pathlib import PurePath, PureWindowsPath
 
 from handrail.fs import sensitive_paths_data as data
 
+__all__ = ["KEY_ENDINGS", "PUBLIC_ENDINGS", "PUBLIC_NAMES", "SECRET_NAMES", "SHARED_TEMPORARY", "TEMPLATE_SUFFIXES"]
+
 PathNames = tuple[str, ...]
 # Places by the first of their names, each with what it is.
 PathTable = Mapping[str, list[tuple[PathNames, str]]]

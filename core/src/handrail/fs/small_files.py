@@ -8,6 +8,8 @@ from pathlib import Path
 
 from handrail.fs.dirfd_walk import SAFE_OPEN_FLAGS
 
+__all__ = ["read_small_bytes", "read_small_text"]
+
 MAX_SMALL_FILE_BYTES = 262_144
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import yaml
 
+__all__ = ["find_yaml_traps", "load_yaml"]
+
 # What a text may come to once its aliases are replaced: characters, and one for each value. More than any text of 1 MB without aliases has.
 MAX_EXPANDED = 4 * 2**20
 # Of an integer as it is written: Python makes no text of one with more than 4,300 decimal digits.

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from handrail.net import hostnames, urls
 
+__all__ = ["AllowedHosts", "HostEntry"]
+
 # The ports of a host that is named without one.
 WEB_PORTS = frozenset(urls.DEFAULT_PORTS.values())
 HOST_ENTRY = re.compile(r"(?P<below>\*\.)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::(?P<port>[1-9][0-9]{0,4}))?")

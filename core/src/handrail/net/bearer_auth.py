@@ -7,6 +7,8 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 
+__all__ = ["TOKEN_BYTES", "BearerToken", "create_token"]
+
 TOKEN_BYTES = 32
 
 

@@ -12,6 +12,8 @@ from handrail.api.verdict import Reason
 from handrail.glob_match import is_glob_match
 from handrail.net import addresses
 
+__all__ = ["is_same_or_subdomain", "parse_host_name"]
+
 MAX_NAME = 253
 HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 PUNYCODE_PREFIX = "xn--"

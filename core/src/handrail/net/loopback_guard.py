@@ -20,6 +20,20 @@ import anyio
 
 from handrail.net.bearer_auth import BearerToken
 
+__all__ = [
+    "UNKNOWN_HOST",
+    "AsgiApp",
+    "AsgiMessage",
+    "AsgiReceive",
+    "AsgiScope",
+    "AsgiSend",
+    "HttpRefusal",
+    "RequestGate",
+    "find_shown_token",
+    "read_body",
+    "refuse_other_user",
+]
+
 # As ASGI has them; Starlette's types are the same.
 AsgiMessage: TypeAlias = MutableMapping[str, Any]
 AsgiScope: TypeAlias = MutableMapping[str, Any]

@@ -20,6 +20,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from handrail.errors import ConfigError
 from handrail.net.loopback_guard import AsgiApp
 
+__all__ = ["create_server", "list_host_headers", "open_listener"]
+
 # Bytes of a request's line and headers, and how long they may take to arrive.
 MAX_HEADER_BYTES = 32 * 2**10
 HEADER_TIMEOUT_S = 5.0

@@ -18,6 +18,8 @@ from handrail.errors import Denied, Downstream
 from handrail.net import addresses, hostnames, urls
 from handrail.net.addresses import IPAddress
 
+__all__ = ["HostResolver", "build_denied_error", "find_refusal_reason", "resolve_with_system"]
+
 # Gives the addresses, as text, that a name has now.
 HostResolver = Callable[[str, int], Awaitable[Sequence[str]]]
 

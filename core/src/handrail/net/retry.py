@@ -8,6 +8,15 @@ from typing import TypeVar
 
 import anyio
 
+__all__ = [
+    "TRANSIENT_STATUSES",
+    "TransientError",
+    "format_retry_hint",
+    "format_status",
+    "parse_retry_after",
+    "retry_transient",
+]
+
 T = TypeVar("T")
 
 # Too early, too many, and failures of the server. 529 is some vendors' "overloaded".

@@ -15,6 +15,8 @@ from urllib.parse import quote, unquote, urljoin
 from handrail.api.verdict import Decision, Reason
 from handrail.net import addresses, hostnames
 
+__all__ = ["DEFAULT_PORTS", "evaluate_host", "evaluate_url", "find_url_place", "join_url"]
+
 MAX_LENGTH = 8192
 DEFAULT_PORTS = {"http": 80, "https": 443}
 SCHEME_PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")

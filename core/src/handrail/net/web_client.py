@@ -28,6 +28,8 @@ from handrail.net.resolver import HostResolver, build_denied_error, resolve_publ
 from handrail.net.urls import UrlView
 from handrail.redaction import redact_text
 
+__all__ = ["ConnectionBroken", "PinnedBackend", "RequestLimits", "WebClient", "WebResponse"]
+
 REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 # Some programs take such an address for a whole one, others for a path.
 MALFORMED_LOCATION = re.compile(r"\s*(https?:(?!//)|[/\\]{3}|[/]?\\)", re.IGNORECASE)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from handrail.pipeline.call_session import CallSession
     from handrail.pipeline.call_task import CallTask
 
+__all__ = ["confirm_call"]
+
 log = logging.getLogger(__name__)
 
 # How often one call may be changed before it is a no.

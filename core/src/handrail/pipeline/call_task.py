@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from handrail.pipeline.resources import ResourceClaim
     from handrail.sandbox.quarantine import HostRun
 
+__all__ = ["CallTask"]
+
 # Seconds that a call has for tidying up once it was told to stop; then it is left behind.
 GRACE_S = 3.0
 

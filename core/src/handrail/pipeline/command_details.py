@@ -19,6 +19,8 @@ from handrail.redaction import is_secret_name
 if TYPE_CHECKING:
     from handrail.pipeline.call_session import CallSession
 
+__all__ = ["is_variable_used"]
+
 # Seconds that a tool may take to say what a call would do.
 SHOWING_S = 10.0
 

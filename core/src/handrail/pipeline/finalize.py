@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from handrail.pipeline.call_session import CallSession
     from handrail.pipeline.observers import ObservedResult
 
+__all__ = ["refuse_duplicate_id"]
+
 log = logging.getLogger(__name__)
 
 

@@ -29,6 +29,8 @@ from handrail.pipeline.resources import FULL_CLAIM, NO_CLAIM, ResourceClaim, bui
 if TYPE_CHECKING:
     from handrail.pipeline.call_session import CallSession
 
+__all__ = ["add_wait_argument", "is_waiting_for_person"]
+
 WAIT_FOR_PREVIOUS = "wait_for_previous"
 WAIT_SCHEMA: dict[str, Any] = {
     "type": "boolean",

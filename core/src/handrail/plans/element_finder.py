@@ -24,6 +24,8 @@ from handrail.plans.plan_file import LookCall, PlanStep
 from handrail.session.session import Session
 from handrail.text import find_similar_texts, fold_text
 
+__all__ = ["StepCaller"]
+
 # Seconds between the first two looks; each time twice as long.
 SCREEN_POLL_S = 0.2
 MOST_NAMED = 5

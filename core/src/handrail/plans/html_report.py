@@ -25,6 +25,8 @@ from handrail.redaction import redact_value
 from handrail.session.session import Session
 from handrail.version import __version__
 
+__all__ = ["write_report"]
+
 # What is said under each picture of a result.
 PICTURE_CAPTIONS = dict(zip(PICTURE_KEYS, ("as the agent sees it", "the screen itself"), strict=True))
 MAX_JSON_CHARS = 6_000

@@ -51,6 +51,8 @@ from handrail.json_types import is_list, is_object
 from handrail.plans.expressions import find_expectation_error, iter_variables
 from handrail.text import format_suggestion
 
+__all__ = ["PlanStep", "ReplayPlan", "find_plan_faults", "parse_plan"]
+
 MAX_PLAN_DEPTH = 30
 MAX_PLAN_BYTES = 1_048_576
 # Variables that are there from the start.

@@ -19,6 +19,8 @@ from handrail.plans.expressions import MAX_FILLED, fill_variables, find_unmet_ex
 from handrail.plans.plan_file import PlanStep, ReplayPlan, find_unset_variables
 from handrail.session.session import Session
 
+__all__ = ["StepResult", "run_plan"]
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from handrail.sandbox.interface import Sandbox
     from handrail.workers.external_traces import TraceProvider
 
+__all__ = ["hookimpl"]
+
 hookspec = pluggy.HookspecMarker("handrail")
 # Marks a function of a plugin as one of the hooks.
 hookimpl = pluggy.HookimplMarker("handrail")

@@ -18,6 +18,8 @@ from handrail.plugins import hookspecs
 from handrail.plugins.known_plugins import format_install_hint
 from handrail.text import format_suggestion
 
+__all__ = ["load_plugins_from_environment"]
+
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "handrail"

@@ -27,6 +27,8 @@ from handrail.tools import builtin
 from handrail.tools.registry import OwnedTool, ToolRegistry
 from handrail.workers.external_traces import TraceProvider
 
+__all__ = ["register_plugins"]
+
 # Who owns what core itself registers.
 CORE_PLUGIN = "core"
 

@@ -1,8 +1,8 @@
-"""The table of places: what a call may do where without approval, for shell commands and for file tools alike.
+"""Table of places: what a call may do where without approval, for shell commands and for file tools alike.
 
-`ACCESS_TABLE` says of each kind of place what it opens and what it closes. A place may be of several kinds at once (`.env` in the workspace is
-`workspace` and `secret`): without approval a call may do there what one kind opens and none closes. What a sandbox shows a command follows from
-the same table. Names are told apart by the tables of `sensitive_paths`; everything that asks what kind a place is, asks here.
+`ACCESS_TABLE` lists for each kind of place which accesses it permits and which it forbids. A place may be of several kinds at once (`.env` in
+the workspace is `workspace` and `secret`): without approval, a call may do what one kind permits and none forbids. The sandbox's view follows
+from the same table. Names are classified by the tables of `sensitive_paths`.
 
     from handrail.fs import path_resolution
     from handrail.policy import place_kinds
@@ -11,7 +11,7 @@ the same table. Names are told apart by the tables of `sensitive_paths`; everyth
     kinds = place_kinds.classify_place(found, judging)
     place_kinds.is_access_free(kinds, "read")
 
-What still differs between the shell and the file tools has its reasons beside the property test (`tests/end_to_end/test_places.py`).
+The remaining differences between the shell and the file tools are explained beside the property test (`tests/end_to_end/test_places.py`).
 """
 
 from __future__ import annotations
@@ -45,6 +45,17 @@ from handrail.sandbox.survey import SKIPPED_FOLDERS
 
 if TYPE_CHECKING:
     from handrail.api.verdict import EvaluationContext
+
+__all__ = [
+    "SHARED_TEMPORARY",
+    "WINDOWS_PUBLIC",
+    "describe_autorun",
+    "describe_resolved_secret",
+    "find_secret_below",
+    "find_secret_within",
+    "is_public",
+    "is_stream",
+]
 
 AccessMode = Literal["read", "write", "delete"]
 

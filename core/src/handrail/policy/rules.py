@@ -27,6 +27,8 @@ from handrail.config.rule_settings import FileAccess, RuleSettings
 from handrail.fs import path_resolution
 from handrail.net import hostnames
 
+__all__ = ["is_wildcard_match"]
+
 # From the weakest to the strongest. Below all of them is what the evaluators suggest.
 RuleTier = Literal["plugin", "workspace", "user", "admin"]
 RULE_TIERS: tuple[RuleTier, ...] = get_args(RuleTier)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from handrail.api.sandbox import Bounds
     from handrail.sandbox.gateway import RefusedTraffic
 
+__all__ = ["PERMISSION_FAILURE", "detect_repository_denial", "refused_files"]
+
 # Programs say why they failed at the end of what they print.
 TAIL_CHARS = 20_000
 MAX_PATHS = 40

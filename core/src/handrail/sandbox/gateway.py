@@ -18,6 +18,8 @@ from handrail.net.outbound import OutboundConnector
 if TYPE_CHECKING:
     from handrail.api.sandbox import Confined
 
+__all__ = ["PROXY_ADDRESS"]
+
 # Where the listener is, inside. Below the ports that systems give out by themselves.
 PROXY_ADDRESS = ("127.0.0.1", 28128)
 PROXY_URL = f"http://{PROXY_ADDRESS[0]}:{PROXY_ADDRESS[1]}"

@@ -25,6 +25,16 @@ from handrail.sandbox.git_commands import (
 from handrail.sandbox.leftovers import is_present_or_unknown
 from handrail.sandbox.path_links import iter_path_steps
 
+__all__ = [
+    "HOOKS_KEY",
+    "find_single_repository",
+    "has_unsettled_hooks",
+    "is_without_hooks",
+    "iter_work_trees",
+    "list_common_settings",
+    "overriding_settings",
+]
+
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
 OBEYED_NAMES = ("hooks", "config", "config.worktree", "commondir", "gitdir")
 # What is left to do of a rebase that stopped, below the folder of a repository, a submodule or a worktree; and the lines in it that run a command.

@@ -14,6 +14,8 @@ from pathlib import Path
 from handrail.fs.file_locks import try_lock
 from handrail.fs.tree_removal import remove_tree
 
+__all__ = ["ScratchFolder"]
+
 log = logging.getLogger(__name__)
 
 FOLDER_PREFIX = "handrail-box-"

@@ -38,7 +38,7 @@ SETUP_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SharedRun:
-    """A record. `since_ns`: when it began, in nanoseconds of unix time. `pid` and `started` name its process as in `processes.Process`.
+    """A record. `since_ns`: when it began, in nanoseconds of unix time. `pid` and `started` name its process as in `processes.ProcessInfo`.
 
     `kept` and `masked`: the places that a sandboxed command is kept from changing or from reading, with their device and inode. `obeyed`: the
     places that programs run or obey unasked, as they were when it began; `missing`: those that were not there. `owner` is the session's own name

@@ -14,6 +14,8 @@ from pathlib import Path
 from handrail.errors import HandrailError
 from handrail.fs import safe_open
 
+__all__ = ["SYSTEM_PROGRAM_ROOTS", "resolve_named_folders"]
+
 # Where the system's programs are; a sandbox shows these anyway.
 SYSTEM_PROGRAM_ROOTS = ("/usr", "/bin", "/sbin")
 # What programs in a `bin` need beside it, where it belongs to no project.

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from handrail.redaction import is_credential
 
+__all__ = ["select_visible_variables"]
+
 # Variables of the host that programs need and that keep no secret. What a session has set itself is given beside them.
 NEEDED_VARIABLES = re.compile(
     r"""(?x)

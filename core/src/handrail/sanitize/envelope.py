@@ -17,6 +17,8 @@ from handrail.sanitize.active_markup import neutralize_markup
 from handrail.sanitize.invisible_chars import ORDINARY_BYTES, RARE_CHARS, remove_invisible
 from handrail.sanitize.terminal import STEERING_CHARS, render_terminal_text
 
+__all__ = ["clean_text", "is_plain_text", "wrap_untrusted"]
+
 # Bytes of one text that a model is shown. Of lines, there may be as many as have this length.
 MAX_SHOWN_BYTES = 51_200
 BYTES_PER_LINE = 5

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+__all__ = ["mark_instructions"]
+
 OPENING_MARK, CLOSING_MARK = "⟦to a model: ", "⟧"
 # So much of a text is looked at, and so far a passage reaches to the ends of its sentence.
 MAX_SEARCHED_CHARS = 200_000

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+__all__ = ["remove_invisible"]
+
 _TAGS = "\U000e0000-\U000e007f"
 _SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TURNING = "\u202a-\u202e\u2066-\u2069"

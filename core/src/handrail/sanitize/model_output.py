@@ -18,6 +18,8 @@ from handrail.sanitize.envelope import UntrustedEnvelope, wrap_untrusted
 if TYPE_CHECKING:
     from handrail.api.tool import Tool
 
+__all__ = ["BASE_INSTRUCTIONS", "ShownMedia", "build_instructions", "build_model_output"]
+
 # What a host tells its model beside the tools.
 BASE_INSTRUCTIONS = """\
 Handrail gives you hands on a computer. Every call is checked first; some are shown to a person, who may say no.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+__all__ = ["render_terminal_text"]
+
 # Anything that is neither text, tab nor a plain line end.
 STEERING_CHARS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 

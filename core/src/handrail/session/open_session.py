@@ -17,6 +17,8 @@ from handrail.plugins.loader import check_required_plugins
 from handrail.session.runtime import Runtime, open_runtime
 from handrail.session.session import Session
 
+__all__ = ["open_configured_runtime"]
+
 log = logging.getLogger(__name__)
 
 

@@ -59,6 +59,8 @@ from handrail.undo.engine import UndoEngine
 from handrail.workers.external_traces import TraceProvider
 from handrail.workers.host_programs import HostPrograms, iter_named_files, list_temporary_folders
 
+__all__ = ["Runtime"]
+
 log = logging.getLogger(__name__)
 
 WATCH_INTERVAL_S = 0.25

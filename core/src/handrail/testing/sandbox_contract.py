@@ -33,10 +33,10 @@ from handrail.testing.sandbox_harness import (
 class SandboxContract(LinuxSandboxClaims):
     """Contract of every sandbox: real work inside, and no way out.
 
-    class TestJail(SandboxContract):
-        @pytest.fixture
-        def sandbox(self):
-            return Jail()
+        class TestJail(SandboxContract):
+            @pytest.fixture
+            def sandbox(self):
+                return Jail()
 
     Tests are skipped according to what the sandbox `confines`. Provide the fixture `python` (words) if the Python that
     runs the tests is not available inside.

@@ -10,6 +10,8 @@ from pathlib import Path
 from handrail.glob_match import is_glob_match
 from handrail.undo.ignore_rules import EXCLUDE_FILE, IGNORE_FILE, is_changed_before, is_ignored, read_regular_file
 
+__all__ = ["REGENERATED_REASONS", "REPOSITORY_DATA", "REPOSITORY_FOLDERS", "FileCoverage"]
+
 # Folders in which version control keeps its own data. Undo neither copies nor restores them.
 REPOSITORY_FOLDERS = frozenset((".git", ".hg", ".svn", ".jj", ".bzr"))
 # Names that tools give to folders which they can make again.

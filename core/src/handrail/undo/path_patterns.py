@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from handrail.glob_match import is_glob_match
 
+__all__ = ["SOME_BELOW", "PathLookup", "get_fixed_folder"]
+
 WILDCARD_CHARS = re.compile(r"[*?\[]")
 # What else than stars and question marks a shell may take for a pattern.
 UNSURE_PATTERN = re.compile(r"[\[\\]|\*\*")

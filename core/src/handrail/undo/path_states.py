@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from handrail.text import make_visible
 
+__all__ = ["format_path"]
+
 # A file system that counts in seconds shows no fraction. Linux counts in ticks of up to 10 ms.
 TICK_NS = 50_000_000
 COARSE_NS = 2_100_000_000

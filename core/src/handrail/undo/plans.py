@@ -24,6 +24,8 @@ from handrail.undo.path_states import (
 )
 from handrail.undo.store import CallRecord, UndoStore
 
+__all__ = ["UndoPlan"]
+
 UndoStep = Literal["delete", "create", "restore", "mode", "replace", "keep"]
 # Bytes of a file whose lines are compared, and lines of a diff that are shown.
 MAX_COMPARED_BYTES = 500_000

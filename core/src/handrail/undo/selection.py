@@ -18,6 +18,8 @@ from handrail.undo.restore import InodeKey, PathRestorer
 from handrail.undo.store import CallRecord, UndoStore
 from handrail.undo.workspace_roots import roots_overlap
 
+__all__ = ["build_diff", "find_undo_plan", "list_undo_plans"]
+
 log = logging.getLogger(__name__)
 
 # The tool whose calls undo others.

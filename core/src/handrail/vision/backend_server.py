@@ -34,6 +34,8 @@ from handrail.version import __version__
 if TYPE_CHECKING:
     from handrail.api.vision import NetworkAccess
 
+__all__ = ["BackendServer", "ServerNotReached", "ServerRefused", "clean_server_text", "create_transport"]
+
 # Bytes of an answer: a model's fits into a tenth of it.
 MAX_ANSWER_BYTES = 8_000_000
 # Values in an answer, at most: as objects they take fifty times the room, and while they are made nothing else is done.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+__all__ = ["TraceProvider"]
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:

@@ -17,6 +17,8 @@ from pathlib import Path
 from handrail.fs import path_resolution
 from handrail.fs.app_dirs import find_home_folder
 
+__all__ = ["START_FOLDER", "HostPrograms", "find_own_programs", "resolve_start_place"]
+
 # Places whose programs are the system's own, also where a workspace holds them (`/`): nothing is written there unasked.
 SYSTEM_FOLDERS = tuple(
     map(Path, ("/usr", "/bin", "/sbin", "/nix/store", "/gnu/store", "/run/current-system", "/run/wrappers"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+__all__ = ["ParseRefused", "RefusalKind"]
+
 RefusalKind = Literal["arguments", "not_found", "unreadable", "limit", "protected", "loss"]
 
 

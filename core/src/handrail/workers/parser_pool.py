@@ -18,6 +18,8 @@ from handrail.errors import Downstream, InvalidArguments, NotFound, ToolError
 from handrail.workers import wire_protocol
 from handrail.workers.host_programs import START_FOLDER
 
+__all__ = ["ParserPool"]
+
 # More would only take each other's processors.
 MAX_WORKERS = 2
 # What Python needs to start and to find its packages; parsers need none of the rest.

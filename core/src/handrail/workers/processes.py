@@ -12,6 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic, sleep
 
+__all__ = [
+    "POLL_S",
+    "end_processes",
+    "find_descendants",
+    "find_marked_processes",
+    "find_process_family",
+    "is_environment_hidden",
+    "read_process",
+    "read_process_name",
+    "read_process_table",
+    "reap_children",
+    "terminate_process",
+]
+
 POLL_S = 0.01
 
 

@@ -19,6 +19,8 @@ from handrail.errors import HandrailError
 from handrail.fs.app_dirs import MARKER_PREFIX, ensure_private_folder
 from handrail.workers import processes
 
+__all__ = ["DESKTOP_KIND", "ProcessRegistry", "RunningProgram"]
+
 REGISTRY_FOLDER = "running"
 # The kind of a desktop that stays; its name is the desktop's.
 DESKTOP_KIND = "desktop"

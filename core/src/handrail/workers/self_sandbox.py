@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+__all__ = ["confine_self"]
+
 # landlock_create_ruleset, landlock_add_rule and landlock_restrict_self have the same numbers everywhere.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 PATH_BENEATH = 1

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.cli import SessionOptions, open_runtime_for, run_async, session_options
-from handrail.cli._common import handle_signals, json_option, print_error
+from handrail.cli import (
+    SessionOptions,
+    handle_signals,
+    json_option,
+    open_runtime_for,
+    print_error,
+    run_async,
+    session_options,
+)
 from handrail.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,7 +66,7 @@ def run_command(
 
     Example: handrail run "rename the screenshots in this folder by date"
     """
-    from handrail.cli._stdio import take_over_stdio
+    from handrail.terminal.stdio import take_over_stdio
 
     if resume is None and not (task or "").strip():
         raise click.UsageError("say what is to be done, or --resume a run")
@@ -87,7 +94,7 @@ async def _run_task(
 ) -> int:
     """What the program exits with."""
     from handrail.api import approval
-    from handrail.cli._terminal_prompt import create_terminal_confirmer
+    from handrail.terminal.approval_prompt import create_terminal_confirmer
     from handrail_adk.agent_run import RunJob, refuse_unattended
     from handrail_adk.budgets import EXIT_CODES, RunEnding, build_budget
     from handrail_adk.models import open_model
@@ -129,7 +136,7 @@ def _create_display(stdout: int, config: RunConfig, budget: RunBudget) -> Progre
     """What moves at a terminal; None where there is none that could show it."""
     if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return None
-    from handrail.cli._terminal_prompt import TERMINAL_DEVICE
+    from handrail.terminal.approval_prompt import TERMINAL_DEVICE
     from handrail_adk.progress_display import ProgressDisplay
     from handrail_adk.thumbnails import detect_protocol
 

@@ -7,7 +7,8 @@ import os
 import click
 
 from handrail.api.events import Event, Finished, Judged, Proposed, event_wire
-from handrail.cli._common import encode_json_line, escape_for_terminal
+from handrail.cli import escape_for_terminal
+from handrail.terminal.json_lines import encode_json_line
 from handrail_adk.run_events import Ended, ModelTextPiece, PictureReceived, Retried, Said
 
 # Of what was done, so much is told at the end of a run that did not come to its own.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.cli import print_json, run_async
-from handrail.cli._common import json_option
+from handrail.cli import json_option, print_json, run_async
 from handrail.errors import HandrailError
 from handrail.text import make_visible
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from handrail.cli._common import SignalStopper
-from handrail.cli._terminal_prompt import read_typed_line
+from handrail.cli import SignalStopper
+from handrail.terminal.approval_prompt import read_typed_line
 from handrail_adk.agent_run import RunJob, run_job
 from handrail_adk.budgets import RunEnding
 

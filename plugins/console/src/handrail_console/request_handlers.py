@@ -21,10 +21,10 @@ from handrail.api.approval import Choice
 from handrail.approval.ask_user import parse_reply
 from handrail.approval.inbox import PendingApproval, PendingInquiry, answer_approval, answer_inquiry
 from handrail.artifacts.picture_files import read_picture
-from handrail.cli._common import encode_json_line
 from handrail.errors import HandrailError, NotFound
 from handrail.net.loopback_guard import HttpRefusal, read_body
 from handrail.session.runtime import Runtime
+from handrail.terminal.json_lines import encode_json_line
 from handrail_console.manual_control import ManualControl
 from handrail_console.page import CONSOLE_PAGE, RESPONSE_HEADERS
 from handrail_console.session_watch import SessionWatch, list_past_sessions, read_past_calls

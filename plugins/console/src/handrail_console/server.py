@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from handrail.cli._common import handle_signals
+from handrail.cli import handle_signals
 from handrail.net.bearer_auth import BearerToken
 from handrail.net.loopback_server import create_server, list_host_headers
 from handrail.session.runtime import Runtime

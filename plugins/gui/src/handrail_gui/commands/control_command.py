@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.cli import SessionOptions, open_runtime_for, print_json, run_async, session_options
-from handrail.cli._common import json_option
+from handrail.cli import SessionOptions, json_option, open_runtime_for, print_json, run_async, session_options
 
 if TYPE_CHECKING:
     from handrail import ToolResult

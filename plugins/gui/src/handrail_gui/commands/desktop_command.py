@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.cli._common import create_completion
+from handrail.cli import create_completion
 
 if TYPE_CHECKING:
     from handrail_gui.private.named_desktops import NamedDesktops
@@ -67,7 +67,7 @@ def run_on_desktop(size: tuple[int, int], command: tuple[str, ...]) -> None:
 
     Example: handrail desktop run --size 1920x1080 -- npm test
     """
-    from handrail.cli._common import register_process
+    from handrail.cli import register_process
 
     with register_process("handrail desktop run"):
         code = _run_command(list(command), size)

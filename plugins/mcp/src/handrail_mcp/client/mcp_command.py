@@ -7,8 +7,16 @@ from typing import Any
 
 import click
 
-from handrail.cli import SessionOptions, open_runtime_for, print_json, run_async, session_options
-from handrail.cli._common import disable_audit, json_option, read_config
+from handrail.cli import (
+    SessionOptions,
+    disable_audit,
+    json_option,
+    open_runtime_for,
+    print_json,
+    read_config,
+    run_async,
+    session_options,
+)
 from handrail_mcp.setup.setup_commands import clients_command, install_command, uninstall_command
 
 

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.cli import SessionOptions, open_runtime_for, print_json, read_config, run_async, session_options
-from handrail.cli._common import disable_audit, get_current_folder, json_option, parse_named_values
+from handrail.cli import (
+    SessionOptions,
+    disable_audit,
+    get_current_folder,
+    json_option,
+    open_runtime_for,
+    parse_named_values,
+    print_json,
+    read_config,
+    run_async,
+    session_options,
+)
 from handrail.errors import HandrailError
 
 if TYPE_CHECKING:

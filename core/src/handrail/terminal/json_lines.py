@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from handrail.json_types import is_mapping, is_sequence
 from handrail.text import format_suggestion
+
+__all__ = ["encode_json_line"]
 
 
 class OversizedLine:
@@ -15,6 +19,31 @@ class OversizedLine:
 
 class InvalidLine(Exception):
     """A line that means nothing here."""
+
+
+def encode_json_line(value: Any) -> str:
+    """Encode a value as one line of JSON that any reader accepts.
+
+    Numbers that JSON lacks become null, and text that is not valid Unicode is escaped.
+    """
+    try:
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
+        line.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=str)
+    except ValueError:
+        return encode_json_line(_replace_non_finite(value))
+    return line
+
+
+def _replace_non_finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if is_mapping(value):
+        return {key: _replace_non_finite(item) for key, item in value.items()}
+    if is_sequence(value):
+        return [_replace_non_finite(item) for item in value]
+    return value
 
 
 def parse_json_line(line: bytes | OversizedLine) -> Any:

@@ -17,8 +17,10 @@ from handrail.api.approval import LASTING_CHOICES, Answer, Approval, Choice, Con
 from handrail.api.call import ExecConfirmation, GrantOption, UrlConfirmation
 from handrail.approval.ask_user import AnswerKind, Inquiry, Question, Reply
 from handrail.approval.rendering import format_inline_data, question, render_data
-from handrail.cli._stdio import read_available
 from handrail.json_types import is_object
+from handrail.terminal.stdio import read_available
+
+__all__ = ["TERMINAL_DEVICE", "create_terminal_confirmer", "read_typed_line"]
 
 TERMINAL_DEVICE = "/dev/tty"
 ANSWER_WORDS: Mapping[str, Choice] = {

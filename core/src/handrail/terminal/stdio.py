@@ -13,8 +13,9 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from handrail.cli._common import encode_json_line
-from handrail.cli._json_lines import OversizedLine
+from handrail.terminal.json_lines import OversizedLine, encode_json_line
+
+__all__ = ["take_over_stdio"]
 
 CHUNK_BYTES = 65_536
 # The longest line that is taken: room for a file's content and a picture as arguments.
