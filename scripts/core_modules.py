@@ -46,7 +46,7 @@ def _summary(module: SourceModule, name: str, known: Mapping[str, SourceModule])
             return _first_paragraph(ast.get_docstring(node) or "")
         if name in _assigned_names(node):
             return _comment_above(module, node.lineno) or _shown_value(node)
-        if isinstance(node, ast.ImportFrom) and node.module in known:
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module in known:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return _summary(known[node.module], alias.name, known)
