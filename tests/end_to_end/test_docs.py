@@ -141,3 +141,22 @@ def test_the_page_about_continuous_integration_holds_word_by_word(tmp_path: Path
 )
 def test_editors_are_told_what_a_key_takes_that_may_hold_several(rule: dict[str, Any], fits: bool) -> None:
     assert CONFIGURATION.is_valid({"policy": {"rules": [rule]}}) is fits
+
+
+def test_the_page_for_contributors_shows_the_layout_as_it_is() -> None:
+    """The diagram has the layers of the contract in their order, and every path of the page exists."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(each["layers"] for each in contracts if each["id"] == "layers")
+    diagram = re.search(r"```text\n(cli .*?)```", page, re.DOTALL)
+    assert diagram is not None
+    shown = [re.split(r"\s{2,}", line)[0].split(" · ") for line in diagram[1].splitlines()]
+    # The last lines are single modules; some of them stand for all.
+    packages = [layer.split(" | ") for layer in layers[:-2]]
+    assert shown[: len(packages)] == packages
+    assert {*shown[-1]} - {"…"} <= {name for layer in layers[-2:] for name in layer.split(" | ")}
+    paths = re.findall(r"`((?:core|plugins|scripts|tests)/[\w/.]*[\w/])`", page)
+    assert paths
+    assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
