@@ -22,9 +22,10 @@ from handrail.api.events import Queued
 from handrail.api.result import ResultStatus, ToolResult
 from handrail.errors import InvalidArguments, Stopped
 from handrail.json_types import MAPPING_TYPES
-from handrail.pipeline import finalize, run_call
+from handrail.pipeline import finalize
 from handrail.pipeline.call_task import CallTask
 from handrail.pipeline.resources import FULL_CLAIM, NO_CLAIM, ResourceClaim, build_claim
+from handrail.pipeline.run import run_call
 
 if TYPE_CHECKING:
     from handrail.pipeline.call_session import CallSession
@@ -95,7 +96,7 @@ class CallScheduler:
             await anyio.lowlevel.checkpoint_if_cancelled()
             if index in entered:
                 try:
-                    result = await run_call.run_call(session, calls[index], running=entered[index])
+                    result = await run_call(session, calls[index], running=entered[index])
                 except asyncio.CancelledError:
                     if _is_batch_cancelled():
                         raise

@@ -34,11 +34,11 @@ from handrail.errors import Denied, Failsafe, HandrailError, NoSandbox, Stopped
 from handrail.events.live_output import LiveOutputWriter
 from handrail.fs.path_resolution import find_link_target
 from handrail.nested_dict import Bag
-from handrail.pipeline import run_call
 from handrail.pipeline.call_recorder import CallRecorder
 from handrail.pipeline.call_task import CallTask
 from handrail.pipeline.limits import SessionLimits
 from handrail.pipeline.observers import SessionObservers
+from handrail.pipeline.run import run_call
 from handrail.pipeline.scheduler import CallScheduler
 from handrail.pipeline.secret_refs import SessionSecrets
 from handrail.plugins.missing_plugin import describe_missing_plugin
@@ -187,13 +187,13 @@ class Session:
     async def call(self, name: str, args: Mapping[str, Any] | None = None, *, call_id: str | None = None) -> ToolResult:
         """Call a tool as a host does: judged, recorded, never raising. `call_id` is the host's own name for the call."""
         self._calls += 1
-        return await run_call.run_call(self, ToolCall(name, {} if args is None else args, call_id or f"c{self._calls}"))
+        return await run_call(self, ToolCall(name, {} if args is None else args, call_id or f"c{self._calls}"))
 
     async def nested(
         self, name: str, args: Mapping[str, Any], *, call_id: str, parent: Invocation, ask: str | None = None
     ) -> ToolResult:
         """Call a tool as a part of another call (`ToolContext.call`)."""
-        return await run_call.run_call(self, ToolCall(name, args, call_id, ask=ask), parent)
+        return await run_call(self, ToolCall(name, args, call_id, ask=ask), parent)
 
     async def batch(
         self,
@@ -238,7 +238,7 @@ class Session:
             return ToolResult.failure(exc, title=UNDO_TITLE)
         self._calls += 1
         made = ToolCall("undo_call", args, call_id or f"c{self._calls}", by_hand=True)
-        return await run_call.run_call(self, made)
+        return await run_call(self, made)
 
     async def undo_plans(self, *, most: int = 20, everywhere: bool = False) -> list[UndoPlan]:
         """Return undo plans for the newest calls that changed files in this workspace, or `everywhere`; newest first."""
