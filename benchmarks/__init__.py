@@ -1,1 +1,1 @@
-"""How fast Handrail is, beside the limit of the machine and beside its peers, measured in one run: `python -m benchmarks`."""
+"""Benchmarks of Handrail against the machine's limit and its peers, measured in one run: `python -m benchmarks`."""

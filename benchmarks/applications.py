@@ -49,7 +49,7 @@ app.exec()
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What to start, and what to click and to type into; `tree` is the goal of the tree's ratio."""
+    """Program to start, with elements to click and to type into; `tree` is the goal for the tree's ratio."""
 
     argv: tuple[str, ...]
     click: tuple[str, str]
@@ -73,7 +73,7 @@ APPLICATIONS: Mapping[str, Application] = {
 
 
 async def tree(name: str, effort: Effort) -> Row:
-    """`get_ui_context` without the call around it, and the peers' walks."""
+    """Measure `get_ui_context` without the call around it, and the peers' walks."""
     async with running(name) as (session, shown):
         service = await session.service("accessibility")
         counted: list[int] = []
@@ -102,13 +102,13 @@ async def tree(name: str, effort: Effort) -> Row:
 
 
 async def observe(name: str, effort: Effort) -> Row:
-    """`observe_screen` with the picture as JPEG."""
+    """Measure `observe_screen` with the picture as JPEG."""
     async with running(name) as (session, _):
         return await _timed(f"observe {name} with a picture", partial(_call, session, "observe_screen"), effort)
 
 
 async def click(name: str, effort: Effort) -> Row:
-    """`execute_gui` of a click by id, from the call until the screen is quiet."""
+    """Measure an `execute_gui` click by id, from the call until the screen is quiet."""
     async with running(name) as (session, _):
         role, text = APPLICATIONS[name].click
         id = await _id(session, lambda e: (e["role"], e["text"]) == (role, text))
@@ -117,7 +117,7 @@ async def click(name: str, effort: Effort) -> Row:
 
 
 async def typing(name: str, effort: Effort) -> Row:
-    """`execute_gui` that types 10,000 characters, read back."""
+    """Measure `execute_gui` typing 10,000 characters, which are read back."""
     async with running(name) as (session, _):
         field = APPLICATIONS[name].field
         id = await _id(session, lambda e: e["role"] == field and "editable" in e["states"])
@@ -170,7 +170,7 @@ def _peer(name: str, shown: Mapping[str, str]) -> Contender:
 
 @asynccontextmanager
 async def running(name: str) -> AsyncGenerator[tuple[Session, Mapping[str, str]]]:
-    """The program on a private desktop, read twice: the first look starts what its cache needs."""
+    """Run the program on a private desktop and read it twice: the first read starts what its cache needs."""
     with (
         environment(HANDRAIL_DESKTOP="benchmark", HANDRAIL_BACKEND="accessibility") as variables,
         desktop(variables) as shown,

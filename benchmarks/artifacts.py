@@ -44,7 +44,7 @@ async def store(effort: Effort) -> Row:
 
 
 async def grep(effort: Effort) -> Row:
-    """A pattern that few of 400,000 lines fit."""
+    """Measure a search for a pattern that matches few of 400,000 lines."""
     program = find_ripgrep(find_own_programs())
     if program is None:
         raise Absent("ripgrep is not installed")

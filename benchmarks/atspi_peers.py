@@ -1,7 +1,8 @@
-"""Walks the whole accessibility tree with a peer, for the Python of the system: python3 atspi_peers.py pyatspi|libatspi|dogtail
+"""Walk of the whole accessibility tree by a peer, run with the system's Python.
 
-Prints the seconds of the walk alone, and the number of objects: name, role, states and place of each. Of more than 500 children only the first
-are looked at, since a spreadsheet has two thousand million.
+Usage: python3 atspi_peers.py pyatspi|libatspi|dogtail. Prints the seconds of the walk alone, and the number of objects:
+name, role, states and position of each. Of more than 500 children only the first are read, since a spreadsheet has two
+billion.
 """
 
 # The peers live in the system's own Python, where the type checker does not look.

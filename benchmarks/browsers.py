@@ -51,7 +51,7 @@ class Worker(ABC):
 
     @abstractmethod
     async def snapshot(self) -> str:
-        """What is on it, for a model."""
+        """Return a description of the page for a model."""
 
     @abstractmethod
     async def find(self) -> None:
@@ -163,7 +163,7 @@ class OverStdio(Worker):
 
     @abstractmethod
     def command(self) -> Sequence[str]:
-        """The words that start it."""
+        """Return the command that starts it."""
 
     def variables(self) -> Mapping[str, str]:
         return {"PATH": os.defpath, "HOME": str(self._folder)}
@@ -235,7 +235,7 @@ WORKERS: Sequence[type[Worker]] = (Plain, Ours, Serve, Playwright)
 
 
 async def start(effort: Effort) -> Row:
-    """From nothing to the first page: the process that is asked, the browser, the page."""
+    """Measure the time from nothing to the first page: server process, browser, page."""
 
     def turn(kind: type[Worker], url: str) -> Contender:
         async def contender() -> float:
@@ -258,25 +258,28 @@ async def start(effort: Effort) -> Row:
 
 
 async def navigate(effort: Effort) -> Row:
-    """A page shown, until it has loaded."""
+    """Measure navigating to a page until it has loaded."""
     timings = await _turns(effort.rounds(30), "navigate")
     return compare("browser: navigate", timings, limit=PLAYWRIGHT, goal=1)
 
 
 async def snapshot(effort: Effort) -> Row:
-    """What is on the page of 100 rows; of plain CDP, the whole accessibility tree."""
+    """Measure a snapshot of a page of 100 rows; for plain CDP, the whole accessibility tree."""
     timings = await _turns(effort.rounds(30), "snapshot")
     return compare("browser: snapshot", timings, limit=PLAYWRIGHT, goal=1)
 
 
 async def click(effort: Effort) -> Row:
-    """A button that changes the page, until the page is at rest; of plain CDP, the three events of the mouse."""
+    """Measure a click on a button that changes the page, until the page is at rest.
+
+    For plain CDP, the three mouse events.
+    """
     timings = await _turns(effort.rounds(15), "click")
     return compare("browser: click", timings, limit=RAW, goal=15)
 
 
 async def click_beside(effort: Effort) -> Row:
-    """The same with the peer as what it is compared with."""
+    """Measure the same click with the peer as the limit."""
     timings = await _turns(effort.rounds(15), "click")
     return compare("browser: click, beside a peer", timings, limit=PLAYWRIGHT, goal=0.2)
 
@@ -314,7 +317,7 @@ def _contender(worker: Worker, job: str, url: str) -> Contender:
 
 @asynccontextmanager
 async def _working(url: str) -> AsyncGenerator[Sequence[Worker], None]:
-    """All of them, each with the page open."""
+    """Start all workers, each with the page open."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="handrail-bench-", ignore_cleanup_errors=True))
         workers: list[Worker] = []
@@ -330,7 +333,7 @@ async def _working(url: str) -> AsyncGenerator[Sequence[Worker], None]:
 
 
 def _launched(folder: Path) -> tuple[subprocess.Popen[bytes], int, int]:
-    """A Chromium, and the descriptors to read from it and to write to it."""
+    """Start a Chromium; return it with the descriptors to read from it and write to it."""
     to_browser, ours = os.pipe()
     answers, from_browser = os.pipe()
     argv = [_chromium(), "--remote-debugging-pipe", "--headless=new", "--no-first-run", "--no-sandbox"]
@@ -349,7 +352,7 @@ def _launched(folder: Path) -> tuple[subprocess.Popen[bytes], int, int]:
 
 
 def _allowing(folder: Path) -> Path:
-    """A configuration with which pages of this machine may be opened."""
+    """Write a configuration that permits opening pages of this machine."""
     file = folder / "handrail.toml"
     file.write_text('[network]\nallow_private = ["127.0.0.1"]\n')
     return file

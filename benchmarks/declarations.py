@@ -1,4 +1,4 @@
-"""What the model has to read before it may do anything."""
+"""Benchmark of the declarations that the model must read before it can do anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOAL = 8_000
 
 
 async def declarations(effort: Effort) -> Row:
-    """The tools that the default profile declares with the accessibility backend, as a provider's API is given them."""
+    """Measure the tools that the default profile declares with the accessibility backend, as sent to a provider's API."""
     declared = [tool for tool in _listed() if tool["available"]]
     written = json.dumps(
         [{key: tool[key] for key in ("name", "description", "input_schema")} for tool in declared],

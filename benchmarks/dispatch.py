@@ -43,19 +43,19 @@ Peer = Callable[[], AbstractAsyncContextManager[Contender]]
 
 
 class Operands(BaseModel):
-    """What the tool takes, in the plainest model there is."""
+    """Parameters of the tool, in the simplest possible model."""
 
     a: int
     b: int
 
 
 async def add(a: int, b: int) -> dict[str, Any]:
-    """The sum of two integers."""
+    """Return the sum of two integers."""
     return {"sum": a + b}
 
 
 def fresh(count: int) -> Sequence[Arguments]:
-    """Arguments that no call has had before."""
+    """Return arguments that no earlier call has used."""
     return [{"a": random.getrandbits(20), "b": random.getrandbits(20)} for _ in range(LEAD_IN + count)]
 
 
@@ -88,7 +88,7 @@ async def dispatch(effort: Effort) -> Row:
 
 
 async def dispatch_audit(effort: Effort) -> Row:
-    """The same with both lines of the audit written."""
+    """Measure the same with both audit lines written."""
     async with AsyncExitStack() as stack:
         contenders = {LIMIT: limit, "handrail": await _ours(stack, audit=True)}
         timings = await take_turns(contenders, rounds=effort.rounds(ROUNDS))
@@ -96,17 +96,17 @@ async def dispatch_audit(effort: Effort) -> Row:
 
 
 async def dispatch_observers(effort: Effort) -> Row:
-    """The same with observers in Python that look before and after each call, and find nothing."""
+    """Measure the same with Python observers that run before and after each call and find nothing."""
     return await _beside(effort, "observers in Python", lambda number: Looking(f"o{number}"), goal=20)
 
 
 async def dispatch_plugins(effort: Effort) -> Row:
-    """The same with plugins beside it that bring a tool and a judge of it each."""
+    """Measure the same with other plugins that each provide a tool and an evaluator for it."""
     return await _beside(effort, "other plugins", Bystander, goal=8)
 
 
 async def _beside(effort: Effort, what: str, make: Callable[[int], object], *, goal: float) -> Row:
-    """A call of the trivial tool with 0, 5 and 20 plugins beside it."""
+    """Measure a call of the trivial tool with 0, 5 and 20 other plugins."""
     async with AsyncExitStack() as stack:
         contenders: dict[str, Contender] = {LIMIT: limit}
         for count in (0, 5, 20):
@@ -117,7 +117,7 @@ async def _beside(effort: Effort, what: str, make: Callable[[int], object], *, g
 
 
 class Looking(Observer):
-    """Looks at every call and its result, and lets them be. It is a plugin of its own."""
+    """Observer of every call and its result that changes nothing, registered by its own plugin."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -135,7 +135,7 @@ class Looking(Observer):
 
 
 class Bystander(Evaluator):
-    """A plugin with a tool that nobody calls, and a judge of that tool alone."""
+    """Plugin with a tool that is never called and an evaluator for that tool alone."""
 
     def __init__(self, number: int) -> None:
         self.name = f"bystander{number}"  # pyright: ignore[reportAttributeAccessIssue] # one for each
@@ -160,7 +160,7 @@ class Bystander(Evaluator):
 
 
 async def dispatch_guarded(effort: Effort) -> Row:
-    """The same with the loop guard at work: every call is hashed and compared with the last hundred."""
+    """Measure the same with the loop guard enabled: every call is hashed and compared with the last hundred."""
     async with AsyncExitStack() as stack:
         ours = await _ours(stack, audit=False, HANDRAIL_LIMITS_REPEATS="50")
         timings = await take_turns({LIMIT: limit, "handrail": ours}, rounds=effort.rounds(ROUNDS))
@@ -168,7 +168,7 @@ async def dispatch_guarded(effort: Effort) -> Row:
 
 
 async def batch(effort: Effort) -> Row:
-    """A call of a batch of a hundred that only read."""
+    """Measure one call in a batch of a hundred read-only calls."""
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(trivial_session(audit=False))
 

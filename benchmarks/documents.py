@@ -25,7 +25,7 @@ WORKBOOK = {
 
 
 async def first_rows(effort: Effort) -> Row:
-    """The first 200 rows of a sheet of 100,000 x 10, half of it numbers and half texts."""
+    """Measure reading the first 200 rows of a sheet of 100,000 x 10, half numbers and half texts."""
     args = {"path": "large.xlsx"}
     return await _timed(
         "read_excel, first 200 of 100,000 x 10", "read_excel", _write_workbook, lambda: args, 15, effort
@@ -65,7 +65,7 @@ async def _timed(
 
 
 def _write_workbook(folder: Path) -> None:
-    """Texts are shared, as spreadsheet programs have it, and each is another."""
+    """Write the workbook. Texts are shared strings, as spreadsheet programs write them, and all differ."""
     half = COLUMNS // 2
     rows = (
         f'<row r="{row}">'

@@ -11,7 +11,7 @@ server = FastMCP("benchmark")
 
 @server.tool
 async def add(a: int, b: int) -> int:
-    """The sum of two integers."""
+    """Return the sum of two integers."""
     return a + b
 
 

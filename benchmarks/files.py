@@ -30,7 +30,7 @@ WORDS = 20_000
 
 
 async def read_file(effort: Effort) -> Row:
-    """1,000 lines from anywhere in a file of 5 MB."""
+    """Measure reading 1,000 lines from anywhere in a file of 5 MB."""
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         path = Path(folder, "notes.txt")
         count = _write(path)
@@ -57,7 +57,7 @@ async def read_file(effort: Effort) -> Row:
 
 
 async def read_head(effort: Effort) -> Row:
-    """The first 1,000 lines of a file of 5 MB, written anew for each turn."""
+    """Measure reading the first 1,000 lines of a file of 5 MB, rewritten for each turn."""
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
         folder = Path(name)
         path = folder / "notes.txt"
@@ -91,7 +91,10 @@ async def read_head(effort: Effort) -> Row:
 
 
 async def edit_file(effort: Effort) -> Row:
-    """One line of a file of 1 MB, changed durably and as a whole. Each changes a file of its own: one that another has changed is left alone."""
+    """Measure changing one line of a 1 MB file, durably and atomically.
+
+    Each contender changes its own file, because a file changed by another is left alone.
+    """
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
         folder = Path(name)
         path, other = folder / "notes.txt", folder / "other.txt"
@@ -155,17 +158,20 @@ class Searching:
 
 
 async def find_text(effort: Effort) -> Row:
-    """A word that stands in some of 20,000 files."""
+    """Measure finding a word that occurs in some of 20,000 files."""
     return await _find(effort, "find_files by text, 20,000 files", BY_TEXT, goal=1.15)
 
 
 async def find_common(effort: Effort) -> Row:
-    """A word that stands in more than half of 20,000 files: each of them has to be judged before it is told of."""
+    """Measure finding a word that occurs in more than half of 20,000 files.
+
+    Each of them must be judged before it is reported.
+    """
     return await _find(effort, "find_files by a text that most of 20,000 files hold", BY_COMMON_TEXT, goal=None)
 
 
 async def find_names(effort: Effort) -> Row:
-    """Files of one kind among 20,000."""
+    """Measure finding files of one kind among 20,000."""
     return await _find(effort, "find_files by name, 20,000 files", BY_NAME, goal=1.5)
 
 
@@ -207,7 +213,7 @@ async def _find(effort: Effort, job: str, search: Searching, *, goal: float | No
 
 
 def _plant(folder: Path) -> None:
-    """20,000 small files in 200 folders."""
+    """Create 20,000 small files in 200 directories."""
     for number in range(FILES):
         place = folder / f"folder{number % 200}"
         if number < 200:

@@ -59,7 +59,7 @@ def _table(seen: dict[str, Sequence[Element]]) -> Iterable[str]:
 
 
 def _told(elements: Sequence[Element], role: str) -> str:
-    """How many there are, and the actions of most of them first."""
+    """Return the number of elements, and their actions, the most frequent first."""
     own = [element for element in elements if element.role == role]
     actions: Counter[str] = Counter(action for element in own for action in element.actions)
     grouped: defaultdict[int, list[str]] = defaultdict(list)

@@ -1,6 +1,7 @@
-"""Timing side by side: contenders take turns (A B, B A, …), so that whatever else the machine does falls on all of them alike.
+"""Interleaved timing: contenders take turns (A B, B A, …), so that other load on the machine affects all alike.
 
-A contender is an async function that does its job once or many times on inputs of its own and returns seconds for one operation.
+A contender is an async function that does its job once or many times on its own inputs and returns the seconds for one
+operation.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ Contender = Callable[[], Awaitable[float]]
 
 
 class Absent(Exception):
-    """What cannot be measured here, and why: not installed, not written yet, or unable to do the job."""
+    """A contender that cannot be measured here, with the reason.
+
+    It is not installed, not written yet, or unable to do the job.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to measure. `quick` trusts a fifth of the rounds."""
+    """Length of the measurement. `quick` runs a fifth of the rounds."""
 
     quick: bool = False
 
@@ -56,14 +60,15 @@ class Timing:
         return sorted(self.rounds)[round(0.95 * (len(self.rounds) - 1))]
 
     def ratio_to(self, limit: Timing) -> float:
-        """The median of the ratios within each round: a slow moment of the machine slows both sides of it."""
+        """Return the median of the ratios within each round: a slow moment of the machine slows both sides of it."""
         return median(own / other for own, other in zip(self.rounds, limit.rounds, strict=True))
 
 
 async def take_turns(contenders: Mapping[str, Contender], *, rounds: int, warm_up: int = 1) -> dict[str, Timing]:
-    """The timing of each contender: they run one after another, `rounds` times over, after `warm_up` rounds that do not count.
+    """Run the contenders in turn and return the timing of each.
 
-    Every other round goes backwards: coming after the same neighbour each time is worth up to a sixth.
+    There are `rounds` rounds, after `warm_up` rounds that do not count. Every other round runs in reverse order: always
+    following the same neighbour affects results by up to a sixth.
     """
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for round_ in range(warm_up + rounds):
@@ -77,7 +82,10 @@ async def take_turns(contenders: Mapping[str, Contender], *, rounds: int, warm_u
 
 
 async def each(operation: Callable[[Any], Awaitable[Any]], inputs: Sequence[Any]) -> float:
-    """Seconds for one operation, over all the inputs but the first few, which find the caches as the last contender left them."""
+    """Return the seconds for one operation, over all inputs but the first few.
+
+    The first few find the caches as the last contender left them.
+    """
     for given in inputs[:LEAD_IN]:
         await operation(given)
     inputs = inputs[LEAD_IN:]
@@ -88,7 +96,7 @@ async def each(operation: Callable[[Any], Awaitable[Any]], inputs: Sequence[Any]
 
 
 def each_blocking(operation: Callable[[Any], Any], inputs: Sequence[Any]) -> float:
-    """The same for a function that is not async."""
+    """Return the seconds for one operation of a function that is not async, over all inputs."""
     began = perf_counter()
     for given in inputs:
         operation(given)
@@ -96,7 +104,10 @@ def each_blocking(operation: Callable[[Any], Any], inputs: Sequence[Any]) -> flo
 
 
 def process(argv: Sequence[str], environment: Mapping[str, str]) -> Contender:
-    """A whole process, from its start until it has ended; its output is read and dropped. Raises `Absent` when it fails."""
+    """Return a contender that runs a whole process, from its start to its end.
+
+    Its output is read and discarded. Raises `Absent` if it fails.
+    """
 
     def run() -> float:
         began = perf_counter()

@@ -11,7 +11,7 @@ ELEMENTS = 60
 
 
 def boxes(unit: int) -> list[list[float]]:
-    """Some boxes in a picture that is `unit` wide and high."""
+    """Return some boxes in a picture that is `unit` wide and high."""
     corners = [(random.random() * 0.8, random.random() * 0.8) for _ in range(ELEMENTS)]
     return [[round(side * unit, 3) for side in (x, y, x + 0.1, y + 0.02)] for x, y in corners]
 
@@ -36,7 +36,7 @@ FOUND = [{"label": "Save", "role": "button", "bbox_2d": box} for box in boxes(10
 
 
 def said(text: str) -> bytes:
-    """An answer of chat/completions."""
+    """Return a chat/completions answer."""
     message = {"role": "assistant", "content": text, "refusal": None}
     return json.dumps(
         {

@@ -74,7 +74,7 @@ def sites() -> Sequence[Site]:
 
 
 def controls(site: Site, text: str) -> Told:
-    """A control counts where it can be acted on."""
+    """Check which controls the text lists; a control counts if it can be acted on."""
     lines = [plain(line) for line in text.splitlines() if re.search(r"\[(ref=)?(f\d+)?e\d+\]", line)]
     missed = [name for name in site.controls if not any(plain(name) in line for line in lines)]
     return Told(text, missed, len(site.controls))
@@ -85,7 +85,7 @@ def facts(site: Site, text: str) -> Told:
 
 
 def plain(text: str) -> str:
-    """Without what formats add."""
+    """Remove the characters that formats add."""
     return re.sub(r"[\s*`\\\[\]\"]+", " ", text)
 
 

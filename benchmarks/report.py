@@ -14,10 +14,10 @@ HEADINGS = ("job", "ours", "the machine's limit", "ratio", "goal", "met", "peers
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One job: what it came to, and what it should.
+    """Result of one job, and its goal.
 
-    `value` and `goal` (at most) are in `unit`: "x" for a ratio to the limit. A row with no value was not measured, and `note` says why.
-    `peers`: their ratio to the same limit, or why there is none.
+    `value` and `goal` (at most) are in `unit`: "x" for a ratio to the limit. A row without a value was not measured,
+    and `note` says why. `peers`: their ratio to the same limit, or why it is missing.
     """
 
     job: str
@@ -32,11 +32,11 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None where there is no goal or no value."""
+        """True if the goal is met; None without a goal or a value."""
         return None if self.value is None or self.goal is None else self.value <= self.goal
 
     def wire(self) -> dict[str, Any]:
-        """As `--json` prints it; times in seconds."""
+        """Return the row as `--json` prints it; times in seconds."""
         return {
             "job": self.job,
             "value": self.value,
@@ -70,7 +70,10 @@ def compare(
     ours: str = OURS,
     note: str = "",
 ) -> Row:
-    """The row of contenders that took turns: `ours` and the one named `limit` are compared, everybody else is a peer."""
+    """Build the row for contenders that took turns.
+
+    `ours` is compared with the one named `limit`; all others are peers.
+    """
     base = timings[limit]
     peers: dict[str, float | str] = {
         name: timing.ratio_to(base) for name, timing in timings.items() if name not in (ours, limit)
@@ -88,7 +91,7 @@ def compare(
 
 
 def duration(seconds: float) -> str:
-    """Three digits with the unit that fits."""
+    """Format with three digits and a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -96,7 +99,7 @@ def duration(seconds: float) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table, and the notes under it."""
+    """Return the table with the notes below it."""
     lines = [_line(HEADINGS), _line(["---"] * len(HEADINGS))]
     lines += [_line(_cells(row)) for row in rows]
     notes = [f"- {row.job}: {row.note}" for row in rows if row.note]

@@ -48,7 +48,7 @@ class Stage:
         return self.variables["DISPLAY"]
 
     async def change(self) -> None:
-        """Write something into the editor, so that no two rounds see the same."""
+        """Type something into the editor, so that no two rounds see the same screen."""
         word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=12))
         await succeed(self.session, "execute_gui", {"action": "type", "text": f"{word} "})
         # The editor goes on working for a moment after it has drawn, and is not what is measured.
@@ -56,7 +56,7 @@ class Stage:
 
 
 async def screenshot(effort: Effort) -> Row:
-    """The whole screen as a JPEG, 1280 wide, in base64."""
+    """Measure a screenshot of the whole screen as a base64 JPEG, 1280 wide."""
     async with _stage() as stage:
         return await _beside_opencv(
             stage, "screenshot 1920x1080 to 1280-wide JPEG, base64", await _picture(stage), effort, goal=1.1
@@ -64,7 +64,7 @@ async def screenshot(effort: Effort) -> Row:
 
 
 async def observe(effort: Effort) -> Row:
-    """The whole call: picture, elements of the tree, windows, numbering, recorded."""
+    """Measure the whole call: picture, elements of the tree, windows, numbering, recorded."""
     async with _stage() as stage:
 
         async def ours() -> float:
@@ -76,7 +76,7 @@ async def observe(effort: Effort) -> Row:
 
 
 async def tree(effort: Effort) -> Row:
-    """`get_ui_context` of two GTK windows in turns, read anew each time."""
+    """Measure `get_ui_context` of two GTK windows alternately, reread each time."""
     async with _stage() as stage:
         windows = [window.title for window in await (await stage.session.service("screen")).windows()]
         taken: list[float] = []
@@ -122,7 +122,7 @@ def _after_change(stage: Stage, contender: Contender) -> Contender:
 
 
 async def _picture(stage: Stage) -> Contender:
-    """What observe_screen makes its picture with, through the desktop's service."""
+    """Return a contender that produces observe_screen's picture through the desktop's service."""
     from handrail_gui.observe import model_image
 
     screen = await stage.session.service("screen")
@@ -200,7 +200,7 @@ def _pyautogui(stage: Stage) -> Callable[[], Any]:
 
 @asynccontextmanager
 async def _stage() -> AsyncGenerator[Stage, None]:
-    """A private desktop with an editor and a calculator; everything is gone afterwards."""
+    """Open a private desktop with an editor and a calculator; all of it is gone afterwards."""
     with (
         environment(HANDRAIL_DESKTOP=NAME, HANDRAIL_BACKEND="accessibility") as variables,
         desktop(variables) as shown,
@@ -216,7 +216,7 @@ async def _stage() -> AsyncGenerator[Stage, None]:
 
 @contextmanager
 def desktop(variables: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """A started desktop, by the command that anyone has for it: the variables for programs on it."""
+    """Start a desktop with the public command; yield the variables for programs on it."""
     handrail = beside_python("handrail")
     started = subprocess.run(
         [handrail, "desktop", "start", NAME, "--size", SIZE, "--json"],

@@ -35,7 +35,7 @@ async def switch(effort: Effort) -> Row:
 
 
 async def ocr(effort: Effort) -> Row:
-    """A desktop of 1280x800 with an editor read whole, and again after a line was typed."""
+    """Measure reading a whole 1280x800 desktop with an editor, and again after a line was typed."""
     from handrail.testing.backend_contract import FakeBackendContext
     from handrail_vision_ocr.backend import OcrBackend
 
@@ -63,7 +63,7 @@ async def ocr(effort: Effort) -> Row:
 
 
 async def marks(effort: Effort) -> Row:
-    """Marks found a place for and drawn, on a window with every widget of GTK."""
+    """Measure placing and drawing marks on a window with every GTK widget."""
     from handrail_gui.observe import annotate as marking, model_image
 
     taken: list[float] = []

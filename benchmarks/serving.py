@@ -56,12 +56,12 @@ class Server:
         return names
 
     def add(self, a: int, b: int) -> None:
-        """One call, whose answer has to be right."""
+        """Call the tool once and check its answer."""
         if str(a + b) not in (answer := self.call("add", a=a, b=b)):
             raise Absent(f"add({a}, {b}) gave {answer}")
 
     def call(self, tool: str, **arguments: Any) -> str:
-        """The text that a call gives; raises `Absent` when it fails."""
+        """Return the text of a call's result; raise `Absent` if it fails."""
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         text = "\n".join(part.get("text", "") for part in result["content"])
         if result.get("isError"):
@@ -110,7 +110,7 @@ async def first_list(effort: Effort) -> Row:
 
 
 async def one_call(effort: Effort) -> Row:
-    """One call of a tool that adds, to a server that is running; ours with the audit on, as it is by default."""
+    """Measure one call of an adding tool on a running server; ours with the audit on, as by default."""
     with _servers() as (servers, variables, absent), ExitStack() as stack:
         contenders: dict[str, Contender] = {}
         for name, argv in servers.items():
@@ -149,7 +149,7 @@ def _calls(server: Server) -> Contender:
 
 @contextmanager
 def _servers() -> Iterator[tuple[Mapping[str, Sequence[str]], Mapping[str, str], Mapping[str, str]]]:
-    """The commands of the servers by name, the variables to run them with, and what is absent."""
+    """Yield the servers' commands by name, the variables to run them with, and those that are absent."""
     servers: dict[str, Sequence[str]] = {
         LIMIT: [sys.executable, "-m", "benchmarks.smallest_server"],
         "handrail": [beside_python("handrail"), "serve"],
@@ -166,7 +166,7 @@ def _servers() -> Iterator[tuple[Mapping[str, Sequence[str]], Mapping[str, str],
 
 
 def _install_trivial(folder: Path) -> None:
-    """Make the trivial plugin one that is installed for whoever has `folder` on the path."""
+    """Make the trivial plugin installed for any process with `folder` on its path."""
     info = folder / "handrail_benchmarks-0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: handrail-benchmarks\nVersion: 0\n")

@@ -1,4 +1,4 @@
-"""Sessions of our own to measure: with state of their own, and nothing of the configuration of whoever runs this."""
+"""Sessions to measure, with separate state and none of the user's configuration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Ready:
 
 @contextmanager
 def environment(**variables: str) -> Iterator[dict[str, str]]:
-    """The variables for one measurement, with a HANDRAIL_HOME that is gone afterwards."""
+    """Yield the variables for one measurement, with a HANDRAIL_HOME that is removed afterwards."""
     home = tempfile.mkdtemp(prefix="handrail-bench-")
     kept = {k: v for k, v in os.environ.items() if k not in PERSONAL and not k.startswith(FOREIGN)}
     try:
@@ -51,7 +51,10 @@ def environment(**variables: str) -> Iterator[dict[str, str]]:
 async def trivial_session(
     *, audit: bool, beside: Mapping[str, object] | None = None, **variables: str
 ) -> AsyncGenerator[Session, None]:
-    """A session with the tool `add` and core's own, and no other plugin but those given `beside`, by name; `variables` are settings."""
+    """Open a session with the tool `add` and core's own.
+
+    No other plugins are loaded but those in `beside`, by name; `variables` are settings.
+    """
     with environment(HANDRAIL_AUDIT_ENABLED=str(audit).lower(), **variables) as around:
         async with trivial_runtime(around, beside or {}) as runtime, runtime.session() as session:
             require(session, *(beside or {}))
@@ -60,7 +63,7 @@ async def trivial_session(
 
 @asynccontextmanager
 async def trivial_runtime(variables: Mapping[str, str], beside: Mapping[str, object]) -> AsyncGenerator[Runtime, None]:
-    """A runtime for such sessions, in the places that `variables` name."""
+    """Open a runtime for such sessions, in the directories that `variables` name."""
     add = FoundPlugin("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
     found = [add, *(FoundPlugin(name, Ready(plugin), "handrail-benchmarks", "0") for name, plugin in beside.items())]
     places = AppDirs.of(variables)
@@ -71,7 +74,7 @@ async def trivial_runtime(variables: Mapping[str, str], beside: Mapping[str, obj
 
 @asynccontextmanager
 async def session_with(*plugins: str, cwd: Path | None = None, **settings: Any) -> AsyncGenerator[Session, None]:
-    """A session with those of our plugins only; raises `Absent` when one does not load."""
+    """Open a session with only these of our plugins; raise `Absent` if one does not load."""
     with environment(HANDRAIL_PLUGINS=",".join(plugins)) as variables:
         folder = cwd or Path(variables["HANDRAIL_HOME"])
         async with handrail.open(environment=variables, cwd=folder, **settings) as session:

@@ -34,7 +34,7 @@ STEPS = (
 
 
 async def execute_cli(effort: Effort) -> Row:
-    """`execute_cli` of a short command, beside bash without anything around it."""
+    """Measure `execute_cli` of a short command, compared with plain bash."""
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
 
         def turn(peer: Peer) -> Contender:
@@ -64,7 +64,10 @@ def _echoes(session: Session) -> dict[str, Contender]:
 
 
 async def confined_read(effort: Effort) -> Row:
-    """`execute_cli` of a command that reads, in the sandbox that the session keeps ready, beside the same command in bash alone."""
+    """Measure `execute_cli` of a reading command in the session's prepared sandbox.
+
+    Compared with the same command in plain bash.
+    """
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         Path(folder, "hi.txt").write_text("hi\n", encoding="utf-8")
         async with session_with("cli", cwd=Path(folder)) as session:
@@ -92,7 +95,7 @@ def _reading() -> str:
 
 
 async def sandbox(effort: Effort) -> Row:
-    """A short command in bubblewrap as `execute_cli` has it run, beside the same command without."""
+    """Measure a short command in bubblewrap as `execute_cli` runs it, compared with the unsandboxed command."""
     from handrail_cli.sandboxes.bubblewrap import BubblewrapSandbox
 
     if (lacks := BubblewrapSandbox.missing()) is not None:
@@ -138,7 +141,7 @@ def _bash(command: str, folder: str | None = None) -> None:
 
 
 async def output(effort: Effort) -> Row:
-    """40 MB of output: the head and the tail are shown, the whole is kept in an artifact."""
+    """Measure 40 MB of output: head and tail are shown, all of it is kept in an artifact."""
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         async with session_with("cli", cwd=Path(folder)) as session:
             grown: list[int] = []
@@ -173,7 +176,7 @@ def _cat(path: Path) -> None:
 
 
 def _lines(folder: Path) -> str:
-    """A new file of 40 MB of text in `folder`, in the place of the last one, and already in the cache; its name."""
+    """Write a new 40 MB text file in `folder`, replacing the last one and already cached; return its name."""
     for old in folder.glob("*.log"):
         old.unlink()
     name = f"{random.getrandbits(32)}.log"
@@ -183,7 +186,7 @@ def _lines(folder: Path) -> str:
 
 
 def _peak_memory(*, reset: bool = False) -> int:
-    """The most memory this process has held since the last reset, in bytes (Linux)."""
+    """Return this process's peak memory since the last reset, in bytes (Linux)."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
     status = Path("/proc/self/status").read_text()
@@ -191,7 +194,7 @@ def _peak_memory(*, reset: bool = False) -> int:
 
 
 def judging(characters: int) -> Measurement:
-    """The row of judging commands of that length, none of them seen before."""
+    """Return the row for judging commands of that length, none of them seen before."""
 
     async def row(effort: Effort) -> Row:
         async with session_with("cli") as session:

@@ -105,7 +105,7 @@ async def _session(runtime: Runtime, calls: int) -> None:
 
 
 async def _round(session: Session, numbers: count[int]) -> int:
-    """A batch, some single calls, one that fails, and one that is cancelled."""
+    """Run a batch, some single calls, one that fails, and one that is cancelled."""
     batch = [ToolCall("add", {"a": next(numbers), "b": 1}, f"b{next(numbers)}") for _ in range(BATCH)]
     results = await session.batch(batch)
     for _ in range(BATCH):

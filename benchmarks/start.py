@@ -1,4 +1,4 @@
-"""Cold starts of the command, whole processes."""
+"""Cold starts of the command, as whole processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PEERS = ("fastmcp", "adk")
 
 
 def beside_python(name: str) -> str:
-    """The path of a command of this environment; `Absent` when it is not there."""
+    """Return the path of a command in this environment; raise `Absent` if it is missing."""
     path = Path(sys.executable).with_name(name)
     if not path.exists():
         raise Absent(f"the command {name!r} is not in this environment")
@@ -22,7 +22,7 @@ def beside_python(name: str) -> str:
 
 
 def start(*arguments: str, goal: float, rounds: int, peers: bool = False) -> Measurement:
-    """The row of `handrail` with these arguments."""
+    """Return the row for `handrail` with these arguments."""
 
     async def row(effort: Effort) -> Row:
         with environment() as variables:

@@ -1,4 +1,4 @@
-"""A plugin whose one tool does next to nothing, so that what is measured is what surrounds it."""
+"""Plugin whose only tool does almost nothing, so that its surroundings are measured."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ IN_A_FOLDER = 25
 
 
 async def edit(effort: Effort) -> Row:
-    """`edit_file` of a small file, with undo and without."""
+    """Measure `edit_file` of a small file, with and without undo."""
 
     def change(folder: Path, number: int) -> tuple[str, dict[str, Any]]:
         path = folder / "small.txt"
@@ -44,7 +44,7 @@ async def edit(effort: Effort) -> Row:
 
 
 async def mkdir(effort: Effort) -> Row:
-    """`execute_cli` of a command that changes files among 5,000, with undo and without."""
+    """Measure `execute_cli` of a command that changes files among 5,000, with and without undo."""
 
     def change(folder: Path, number: int) -> tuple[str, dict[str, Any]]:
         return "execute_cli", {"command": f"mkdir made{number}"}
@@ -55,7 +55,7 @@ async def mkdir(effort: Effort) -> Row:
 
 
 async def read(effort: Effort) -> Row:
-    """`execute_cli` of a command that only reads among 5,000 files, with undo and without."""
+    """Measure `execute_cli` of a read-only command among 5,000 files, with and without undo."""
 
     def look(folder: Path, number: int) -> tuple[str, dict[str, Any]]:
         return "execute_cli", {"command": "ls d0"}
@@ -66,7 +66,10 @@ async def read(effort: Effort) -> Row:
 
 
 async def many(effort: Effort) -> Row:
-    """A look at 20,000 files in which a few have changed; the note says how long the first look takes, and a later session's first."""
+    """Measure a check of 20,000 files of which a few have changed.
+
+    The note gives the time of the first check, and of a later session's first check.
+    """
     first: dict[int, float] = {}
     by_stat: dict[int, float] = {}
     for count in (FEW, MANY):
@@ -86,7 +89,10 @@ async def many(effort: Effort) -> Row:
 
 
 async def _looks(count: int, rounds: int) -> tuple[float, float, Timing]:
-    """Seconds for the first look at so many files, for one at every file, and the timing of later ones."""
+    """Return the seconds for the first check of that many files, and for another session's first; and later timings.
+
+    Another session's first check examines every file.
+    """
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
         work = _filled(Path(name, "work"), count)
         keeper = UndoKeeper(Path(name, "undo"), UndoSettings(), ())
@@ -124,7 +130,7 @@ async def _looks(count: int, rounds: int) -> tuple[float, float, Timing]:
 
 
 def _filled(folder: Path, count: int) -> Path:
-    """A folder with so many small files, each with contents of its own."""
+    """Create a directory with that many small files, all with different content."""
     for number in range(count):
         path = folder / f"d{number // IN_A_FOLDER}" / f"f{number % IN_A_FOLDER}"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +140,7 @@ def _filled(folder: Path, count: int) -> Path:
 
 @asynccontextmanager
 async def _sessions(count: int, plugin: str) -> AsyncGenerator[Mapping[str, tuple[Session, Path]]]:
-    """A session with undo and one without, each among files of its own."""
+    """Open a session with undo and one without, each with its own files."""
     root = Path(tempfile.mkdtemp(prefix="handrail-bench-", dir="/var/tmp"))
     async with AsyncExitStack() as opened:
         opened.callback(shutil.rmtree, root)
@@ -165,7 +171,7 @@ async def _turns(sessions: Mapping[str, tuple[Session, Path]], change: Any, *, r
 
 
 def _ratio(job: str, timings: Mapping[str, Timing], *, goal: float) -> Row:
-    """The row of how long a call takes with undo, in terms of the same call without."""
+    """Return the row for the duration of a call with undo relative to one without."""
     with_undo, without = timings["handrail"], timings["without"]
     ratios = sorted(own / other for own, other in zip(with_undo.rounds, without.rounds, strict=True))
     return Row(
@@ -179,7 +185,7 @@ def _ratio(job: str, timings: Mapping[str, Timing], *, goal: float) -> Row:
 
 
 def _overhead(job: str, timings: Mapping[str, Timing], *, goal: float | None) -> Row:
-    """The row of what undo adds to a call, in milliseconds."""
+    """Return the row for the time that undo adds to a call, in milliseconds."""
     with_undo, without = timings["handrail"], timings["without"]
     more = sorted(own - other for own, other in zip(with_undo.rounds, without.rounds, strict=True))
     return Row(

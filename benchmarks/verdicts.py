@@ -1,7 +1,8 @@
-"""How commands are judged against labels that people have given them: a confusion table by technique.
+r"""Verdicts on commands compared with human labels: a confusion table by technique.
 
-A labelled file has tab-separated columns with a header: `command` and `label` at least, `shell` (only bash is judged here) and `technique`
-where it has them. In commands a backslash, a newline, a tab and a carriage return are written `\\\\`, `\\n`, `\\t`, `\\r`.
+A labelled file has tab-separated columns with a header: `command` and `label` at least, `shell` (only bash is judged
+here) and `technique` where present. In commands a backslash, a newline, a tab and a carriage return are written `\\`,
+`\n`, `\t`, `\r`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LETTERS = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A command and what a person says of it."""
+    """Command with its human label."""
 
     command: str
     label: str
@@ -47,12 +48,12 @@ class Labelled:
 
 
 def corpus(given: str | None = None) -> Path:
-    """The labelled file: the one that is given, the one that HANDRAIL_CORPUS names, or the project's own."""
+    """Return the labelled file: the given one, the one that HANDRAIL_CORPUS names, or the project's own."""
     return Path(given or os.environ.get(CORPUS) or OWN)
 
 
 def labelled(path: Path) -> Iterator[Labelled]:
-    """The commands for bash in a labelled file."""
+    """Yield the bash commands in a labelled file."""
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if row.get("shell", "bash") == "bash":
@@ -61,7 +62,7 @@ def labelled(path: Path) -> Iterator[Labelled]:
 
 
 def outcome(opinion: Opinion) -> str:
-    """What becomes of a command: allow, sandbox (allowed there), confirm or deny."""
+    """Return the outcome for a command: allow, sandbox (allowed there), confirm or deny."""
     if opinion.catastrophic or opinion.floor is Decision.DENY:
         return "deny"
     if opinion.floor is Decision.CONFIRM or opinion.suggestion is not Decision.ALLOW:
@@ -70,7 +71,7 @@ def outcome(opinion: Opinion) -> str:
 
 
 def table(path: Path) -> str:
-    """The table, in Markdown: for each label and technique how many there are and what becomes of them; then the errors in percent."""
+    """Return the Markdown table: counts and outcomes by label and technique, then the errors in percent."""
     from handrail_cli.shell.verdict import judge_line
 
     counts: Counter[tuple[str, str, str]] = Counter()

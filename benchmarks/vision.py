@@ -1,4 +1,4 @@
-"""What a question to a model or an OmniParser server costs beside the request itself: the server answers at once."""
+"""Overhead of a request to a model or an OmniParser server beyond the request itself: the server answers at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SDK = "PNG and google-genai alone"
 
 
 async def omniparser(effort: Effort) -> Row:
-    """`parse` of `omniparser`, 60 elements and the picture that its server sends back unasked."""
+    """Measure `parse` of `omniparser`, with 60 elements and the picture that its server returns unasked."""
     from handrail_vision_omniparser.backend import OmniParser, OmniParserConfig
 
     def backend(url: str) -> VisionBackend:
@@ -41,14 +41,14 @@ async def omniparser(effort: Effort) -> Row:
 
 
 async def find(effort: Effort) -> Row:
-    """`parse` of a model that names 60 boxes."""
+    """Measure `parse` of a model that names 60 boxes."""
     return await _row(
         "parse by a model, 60 elements", _qwen("/parse"), "/parse/chat/completions", _chat, _parse, effort
     )
 
 
 async def understand(effort: Effort) -> Row:
-    """`understand` of a model."""
+    """Measure `understand` of a model."""
 
     async def ask(backend: VisionBackend, frame: Frame) -> Any:
         return await backend.understand(frame, "what is open?")
@@ -58,7 +58,10 @@ async def understand(effort: Effort) -> Row:
 
 
 async def plan(effort: Effort) -> Row:
-    """`plan` of `gemini_computer_use`: what to do next, asked by the vendor's client, which is the limit when it is alone."""
+    """Measure `plan` of `gemini_computer_use`: the next action, requested through the vendor's client.
+
+    The vendor's client alone is the limit.
+    """
     from google.genai import Client, types
 
     from handrail_gemini_cu.backend import GeminiComputerUse
@@ -153,7 +156,7 @@ def _png(pixels: Any) -> bytes:
 
 
 def _frame() -> Frame:
-    """A screen with windows, lines and buttons that no other one has."""
+    """Return a unique screen with windows, lines and buttons."""
     import numpy as np
 
     pixels = np.full((HEIGHT, WIDTH, 3), random.randrange(200, 256), np.uint8)

@@ -14,7 +14,7 @@ PLACE_OF_BUTTON = "(b => ({x: b.x + b.width / 2, y: b.y + b.height / 2}))(count.
 
 
 def administration() -> str:
-    """A list with a hundred rows, and a button whose clicks the title counts."""
+    """Return a page with a list of a hundred rows, and a button whose clicks the title counts."""
     rows = "".join(
         f"<tr><td><input type=checkbox aria-label='Select order {n}'></td><td><a href='/orders/{n}'>Order {n}</a></td>"
         f"<td>Person {n}</td><td>{n * 7 % 90}.50 EUR</td><td><button>Ship {n}</button></td></tr>"
@@ -29,7 +29,7 @@ def administration() -> str:
 
 @contextmanager
 def serving(pages: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The address of a server with these pages, by path; that list at `/` if none are given."""
+    """Yield the address of a server with these pages, by path; without any, that list at `/`."""
     held = pages or {"/": administration()}
 
     class Handler(Answering):

@@ -1,6 +1,7 @@
-"""Checks what the workspace's files say of each other: every package is named wherever packages are, and every requirement is pinned.
+"""Consistency check of the workspace's files.
 
-Prints each fault with its file and exits 1; prints nothing and exits 0 when there is none.
+Every package must be listed wherever packages are, and every requirement pinned. Prints each fault with its file and
+exits 1; prints nothing and exits 0 without faults.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def load(folder: Path) -> dict[str, Any]:
 
 
 def names(requirements: Sequence[str | dict[str, str]]) -> set[str]:
-    """Of requirements; what a group includes is not theirs."""
+    """Return the names in requirements, without those of included groups."""
     return {canonicalize_name(Requirement(each).name) for each in requirements if isinstance(each, str)}
 
 

@@ -58,7 +58,10 @@ async def owned_tools() -> list[OwnedTool]:
 
 
 async def passing_tools() -> list[OwnedTool]:
-    """Those that are offered while a session has a use for them: this one holds artifacts, and the skills that are enabled by default are."""
+    """Return the tools that are offered only while a session has a use for them.
+
+    This session holds artifacts, and has the skills that are enabled by default.
+    """
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "HANDRAIL_HOME": folder}
         config = load_config(places=AppDirs.of(environment), folder=Path(folder), environment={})
@@ -85,7 +88,7 @@ def tools_page(tools: list[OwnedTool], passing: list[OwnedTool]) -> str:
 
 
 def declared(family: str, tools: list[OwnedTool]) -> str:
-    """What a family of models is told, a line a parameter."""
+    """Return the declarations shown to a model family, one line per parameter."""
     dialect = NATIVE.get(family, "mcp")
     head = f"# {family}\n\nMade by `make docs`: each tool as it is declared to models of this family, in the dialect `{dialect}`.\n"
     told = [owned.tool for owned in tools if not owned.tool.by_hand]
@@ -102,7 +105,7 @@ def declaration(declared: dict[str, Any]) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """The text of every page that is made from the code."""
+    """Return the text of every page that is generated from the code."""
     tools = asyncio.run(owned_tools())
     families = (DEFAULT_FAMILY, *(family.name for family in MODEL_FAMILIES))
     return {
@@ -120,7 +123,7 @@ def pages() -> dict[Path, str]:
 
 
 def supplied(tools: list[OwnedTool]) -> str:
-    """What each plugin of the project supplies, for errors that name the one that is lacking."""
+    """Return what each plugin of the project provides, for errors that name a missing plugin."""
     commands = find_plugin_commands({})
     made = {
         plugin.name: {
@@ -164,7 +167,7 @@ def section(owned: OwnedTool, *, passes: bool) -> str:
 
 
 def fields(above: str, prop: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[str]:
-    """The rows of what stands in the objects of a parameter; those within these are told of by their type alone."""
+    """Yield the rows for the fields of a parameter's objects; nested objects are described by their type alone."""
     for choice in prop.get("anyOf", ()):
         yield from fields(above, choice, defs)
     if "items" in prop:

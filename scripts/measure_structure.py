@@ -36,7 +36,7 @@ SHARED_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured figure. `target`: the most that it may be, or the least where `at_least`; None where there is no target."""
+    """Measured figure. `target`: its maximum, or its minimum if `at_least`; None without a target."""
 
     name: str
     value: float

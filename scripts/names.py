@@ -30,7 +30,7 @@ SIMPLE = (bool, int, float, str, type(None))
 
 
 def names_page() -> str:
-    """Every name that `handrail` gives, by subject: what it is, how it is made or called, and its members."""
+    """Return every name in `handrail`, by subject: its kind, how it is created or called, and its members."""
     names = [name for name in handrail.__all__ if _home(name) != ELSEWHERE or name == HandrailError.__name__]
     ordered = sorted(names, key=lambda name: (_subject(name) != TOP, _subject(name), name))
     sections = ("".join(map(_section, group)) for _, group in groupby(ordered, _subject))
@@ -62,7 +62,7 @@ def _section(name: str) -> str:
 
 
 def _made(thing: type) -> str:
-    """What kind of class it is."""
+    """Describe the kind of a class."""
     kind = "A protocol" if getattr(thing, "_is_protocol", False) else "A class"
     bases = [base.__name__ for base in thing.__mro__[1:] if base.__name__ in handrail.__all__]
     made = f"{kind}; it is a {' and a '.join(f'`{base}`' for base in bases)}." if bases else f"{kind}."
@@ -94,7 +94,7 @@ def _methods(thing: type) -> Iterator[tuple[str, str]]:
 
 
 def _said(name: str, function: Callable[..., Any]) -> str:
-    """Its name, parameters and what it gives, as they are written; a default that is no plain value is `…`."""
+    """Return name, parameters and return type as written; a default that is not a plain value is shown as `…`."""
     signature = inspect.signature(function)
     shown: list[str] = []
     given = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
@@ -124,12 +124,12 @@ def _doc(thing: Any, name: str) -> str:
 
 
 def _line(thing: Any) -> str:
-    """What is said of it; nothing where its name and type say it all."""
+    """Return the docstring; empty if the name and type say it all."""
     return inspect.getdoc(thing) or ""
 
 
 def _comment(name: str) -> str:
-    """The comment above a value."""
+    """Return the comment above a value."""
     source = inspect.getsource(importlib.import_module(f"handrail.{_home(name)}"))
     lines = source.splitlines()
     at = next(node.lineno for node in ast.parse(source).body if _assigns(node, name)) - 1

@@ -1,4 +1,4 @@
-"""The text of the pages about keys, hooks, events and errors, each read from the code that they are about."""
+"""Text of the reference pages about keys, hooks, events and errors, each read from the code it describes."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class Table:
 
 
 def keys_page(schema: Schema) -> str:
-    """Every key of core and of each plugin, backend and sandbox that is installed: type, default, what it is."""
+    """Return every key of core and of each installed plugin, backend and sandbox: type, default, description."""
     return KEYS + "".join(_sections([Table("", schema)], schema))
 
 
 def _sections(alike: list[Table], schema: Schema) -> Iterator[str]:
-    """The section of tables that have the same keys, and those of the tables in them."""
+    """Yield the section for tables that have the same keys, and those for their subtables."""
     table = alike[0]
     required = table.node.get("required", ())
     rows = [
@@ -103,7 +103,7 @@ def _sections(alike: list[Table], schema: Schema) -> Iterator[str]:
 
 
 def _table_of(prop: Schema, schema: Schema) -> tuple[Schema, str, str] | None:
-    """The table that a key holds, how such a table is headed, and what follows its name."""
+    """Return the table that a key holds, the form of its heading, and what follows its name; or None."""
     if "properties" in _resolved(prop, schema):
         return _resolved(prop, schema), "[{}]", ""
     if "properties" in (found := _resolved(prop.get("items", {}), schema)):
@@ -160,7 +160,7 @@ def _bounds(prop: Schema) -> str:
 
 
 def hooks_page() -> str:
-    """Every hook, what it returns and what for."""
+    """Return every hook, with its return value and purpose."""
     hooks = [(name, hook) for name, hook in vars(hookspecs).items() if name.startswith("handrail_register_")]
     return HOOKS + "".join(
         f"| [{name}](plugins/hooks.md#{name}) | `{_cell(hook.__annotations__['return'])}` | {_told(hook)} |\n"
@@ -169,7 +169,7 @@ def hooks_page() -> str:
 
 
 def events_page() -> str:
-    """Every event and its fields."""
+    """Return every event and its fields."""
     found = [each for each in vars(events).values() if inspect.isclass(each) and issubclass(each, Event)]
     return EVENTS + "".join(_event(each) for each in found if each is not Event)
 
@@ -181,7 +181,7 @@ def _event(event: type[Event]) -> str:
 
 
 def errors_page() -> str:
-    """Every error: its code, the status of its call, whether to try again, what it means and what cures it."""
+    """Return every error: its code, the status of its call, whether to retry, its meaning and its remedy."""
     found = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, HandrailError)]
     return ERRORS + "".join(_error(each) for each in found if each is not HandrailError)
 
@@ -200,7 +200,7 @@ def _paragraphs(error: type[HandrailError]) -> tuple[str, str]:
 
 
 def _told(thing: Any) -> str:
-    """What is said of it in the code, in one line."""
+    """Return the docstring on one line."""
     return re.sub(r"\s+", " ", inspect.getdoc(thing) or "").strip()
 
 

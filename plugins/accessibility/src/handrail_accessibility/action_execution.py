@@ -30,7 +30,10 @@ UNSUPPORTED_CHARS = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """What became of it. `route`: "action" asked the program itself, "pointer" clicked, "none" did nothing."""
+    """Outcome of an action.
+
+    `route`: "action" asked the program itself, "pointer" clicked, "none" did nothing.
+    """
 
     effect: ActionEffect
     route: str
@@ -49,7 +52,10 @@ class ActionRequest:
     value: str | None
 
     def needed_value(self, what: str) -> str:
-        """The value; an error that says what it should be when there is none."""
+        """Return the value; if it is missing, raise an error that says what it should be.
+
+        Also raises for characters that no program accepts.
+        """
         if self.value is None:
             raise InvalidArguments(f"this action needs a value: {what}")
         if UNSUPPORTED_CHARS.search(self.value) is not None:
@@ -61,14 +67,14 @@ class ActionRequest:
         await self.gui(action="click", element_id=self.element.id)
 
     async def gui(self, **args: str | bool) -> None:
-        """A nested `execute_gui`; its failure is this call's failure."""
+        """Call `execute_gui` as a nested call; its failure is this call's failure."""
         done = await self.context.call("execute_gui", args)
         if not done.ok:
             message = f"{args['action']} on {describe_element(self.element)} failed: {done['error']['message']}"
             raise (Denied if done.status == "denied" else Downstream)(message, details=dict(done["error"]["details"]))
 
     async def until(self, holds: Callable[[Element], bool]) -> bool:
-        """Whether the element comes to be so soon. One that is gone is not."""
+        """Return True if the element soon meets the condition; an element that is gone does not."""
 
         async def is_so() -> bool:
             current = await self.control.now(self.element)
@@ -99,7 +105,7 @@ async def reach_state(
 
 
 async def wait_until_true(holds: Callable[[], Awaitable[bool]]) -> bool:
-    """Whether it comes to hold within a moment, which is longer where each look takes long."""
+    """Return True if the condition soon becomes true; waits longer if each check takes long."""
     began, looks = anyio.current_time(), 0
     with anyio.move_on_after(scale_timeout(MAX_STATE_WAIT_S)):
         while not await holds():
@@ -112,7 +118,7 @@ async def wait_until_true(holds: Callable[[], Awaitable[bool]]) -> bool:
 
 
 def ensure_usable(element: Element) -> None:
-    """Raise for an element that a person could not use: disabled, or hidden and no item of a menu."""
+    """Raise for an element that a user could not use: disabled, or hidden and not part of a menu."""
     if "disabled" in element.states:
         raise Downstream(
             f"{describe_element(element)} is disabled; nothing was done",
@@ -124,12 +130,12 @@ def ensure_usable(element: Element) -> None:
 
 
 def unchanged_outcome(act: ActionRequest, state: str) -> ActionOutcome:
-    """The outcome of an action that had nothing to do."""
+    """Build the outcome of an action that had nothing to do."""
     return ActionOutcome("none", "none", note=f"{describe_element(act.element)} is already {state}")
 
 
 def no_effect_error(act: ActionRequest, state: str) -> Downstream:
-    """The error of an action that was carried out and changed nothing."""
+    """Build the error for an action that was carried out and changed nothing."""
     return Downstream(
         f"{describe_element(act.element)} {state}",
         hint="look at the window (observe_screen or get_ui_context), then try execute_gui",

@@ -19,7 +19,7 @@ from handrail_accessibility.value_actions import set_value
 
 
 async def click_element(act: ActionRequest) -> ActionOutcome:
-    """Its own action, else a click at its centre; what changed in its window is the evidence."""
+    """Invoke the element's own action, or else click its center; changes in its window are the evidence."""
     ensure_usable(act.element)
     before = await act.control.scene(act.element)
     act.context.checkpoint()
@@ -68,7 +68,7 @@ async def scroll_into_view(act: ActionRequest) -> ActionOutcome:
 
 
 async def read_element(act: ActionRequest) -> ActionOutcome:
-    """Its whole text, value and states; nothing is changed."""
+    """Return the element's whole text, value and states; changes nothing."""
     if "password" in act.element.states:
         return ActionOutcome("none", "none", note="the text of a password field is never read", more={"text": None})
     text = await act.control.read_text(act.element)

@@ -13,7 +13,10 @@ SUPPORTED_PLATFORMS = ("linux", "win32", "darwin")
 
 
 def explain_unavailability() -> str | None:
-    """What keeps the accessibility tree from being read on this machine; whether a desktop has one is known when it is opened."""
+    """Return what prevents the accessibility tree from being read on this machine; None if nothing does.
+
+    A desktop's own accessibility is known only when it is opened.
+    """
     if sys.platform in SUPPORTED_PLATFORMS:
         return None
     return (
@@ -36,7 +39,7 @@ class AccessibilityBackend(VisionBackend):
 
     @classmethod
     def missing(cls) -> str | None:
-        """Why it cannot be used on this machine."""
+        """Return why it cannot be used on this machine, or None."""
         return explain_unavailability()
 
     async def open(self, context: BackendContext) -> None:
@@ -48,7 +51,7 @@ class AccessibilityBackend(VisionBackend):
             raise BackendUnavailable(str(exc), hint=exc.hint) from exc
 
     async def tree(self, *, window: str | None = None, budget: int = 500) -> Tree:
-        """What the window shows."""
+        """Return the content of the window."""
         try:
             began = monotonic()
             tree = await self._control.tree(window=window, budget=budget, deadline=self._deadline)

@@ -1,4 +1,4 @@
-"""What changed between two looks at a window, in words, and waiting until it has stopped changing."""
+"""Comparison of two snapshots of a window, in words, and waiting until it stops changing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class SettledWindow:
 async def wait_until_settled(
     control: AccessibilityController, element: Element, before: WindowSnapshot
 ) -> SettledWindow:
-    """The window when it has been calm for a moment after a change; as it is, when nothing changes or nothing ever rests."""
+    """Return the window once it has been quiet for a moment after a change.
+
+    If nothing changes or it never becomes quiet, the window is returned as it is.
+    """
     began = changed = anyio.current_time()
     longest = scale_timeout(MAX_SETTLE_S)
     last, stirred, alike = before, False, 0
@@ -73,14 +76,17 @@ async def wait_until_settled(
 
 
 def _is_being_pressed(now: Element | None, before: Element | None) -> bool:
-    """Whether it is a button that is just being pressed."""
+    """Return True if the element is a button that has just been pressed."""
     if now is None or before is None or now.role != "button":
         return False
     return "pressed" in now.states - before.states
 
 
 def comparison_key(scene: WindowSnapshot) -> tuple[object, ...]:
-    """All that can be seen, without what moves by itself: equal for two looks between which nothing happened."""
+    """Return all that is visible except what changes on its own.
+
+    Equal for two snapshots if nothing happened in between.
+    """
     return (
         scene.titles,
         scene.open,
@@ -93,7 +99,7 @@ def _element_key(element: Element) -> tuple[object, ...]:
 
 
 def describe_changes(before: WindowSnapshot, after: WindowSnapshot) -> tuple[str, ...]:
-    """One sentence for each change that a person could see, the most telling first; a focus that moved is none."""
+    """Return one sentence per change visible to a user, the most informative first; a moved focus does not count."""
     told = _describe_window_changes(before.titles, after.titles)
     if not after.open:
         return tuple(told) if told or not before.open else ("its window closed",)
@@ -124,7 +130,7 @@ def _describe_window_changes(before: Mapping[Any, str], after: Mapping[Any, str]
 
 
 def describe_element(element: Element) -> str:
-    """Role and name, as a person would point at it."""
+    """Describe the element by role and name, as a user would refer to it."""
     return f"{element.role} {element.text!r}" if element.text else f"unnamed {element.role}"
 
 

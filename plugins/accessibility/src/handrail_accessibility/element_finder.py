@@ -1,4 +1,7 @@
-"""Which element a call means. Exactly one, or an error that names the candidates; nothing is done on a guess."""
+"""Resolution of the element that a call refers to.
+
+Yields exactly one element, or an error that lists the candidates; nothing is done on a guess.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ SEARCH_BUDGET = 3_000
 
 @dataclass(frozen=True, slots=True)
 class ElementQuery:
-    """How a call names its element; what is None says nothing."""
+    """Criteria by which a call identifies its element; None means no constraint."""
 
     element_id: str | None = None
     element_name: str | None = None
@@ -28,7 +31,7 @@ class ElementQuery:
     window: str | None = None
 
     def told(self) -> str:
-        """The same in words."""
+        """Describe the criteria in words."""
         given = (
             ("control_type", self.control_type),
             ("element_name", self.element_name),
@@ -41,7 +44,10 @@ class ElementQuery:
 async def find_element(
     context: ToolContext, control: AccessibilityController, naming: ElementQuery, action: str
 ) -> Element:
-    """The element as it is now, numbered. Raises `NotFound`, `AmbiguousElement` or `StaleElement` with candidates."""
+    """Return the element in its current state, numbered.
+
+    Raises `NotFound`, `AmbiguousElement` or `StaleElement` with candidates.
+    """
     if naming.element_id is not None:
         return await _find_by_id(context, control, naming)
     if naming.element_name is None and naming.automation_id is None and naming.control_type is None:
@@ -72,7 +78,7 @@ async def _find_by_id(context: ToolContext, control: AccessibilityController, na
 
 
 async def _build_stale_error(context: ToolContext, control: AccessibilityController, known: Element) -> StaleElement:
-    """The error, with what looks like it now: in its window, else in the active one."""
+    """Build the error, with similar elements in the element's window, or else in the active one."""
     try:
         tree = await control.tree(window=known.window or None, full=True)
     except NotFound:
@@ -119,7 +125,7 @@ async def _find_by_name(
 
 
 def build_hidden_error(element: Element) -> Downstream:
-    """What to say of an element that is there but cannot be seen."""
+    """Build the error for an element that exists but is hidden."""
     return Downstream(
         f"{describe_element(element)} is there, but hidden",
         hint="open the tab, menu or pop-up that shows it, or use the action scroll_to",
@@ -128,7 +134,7 @@ def build_hidden_error(element: Element) -> Downstream:
 
 
 def _menu_path(element: Element) -> str:
-    """The way to an item of a closed menu, like "File > Save"; empty for everything else."""
+    """Return the path to an item of a closed menu, like "File > Save"; empty for any other element."""
     return element.value or "" if "menu" in element.role and " > " in (element.value or "") else ""
 
 
@@ -185,7 +191,7 @@ def _build_not_found_error(
 
 
 def _last_path_part(name: str | None) -> str:
-    """The item's own name, of a way through menus."""
+    """Return the item's own name from a menu path."""
     return (name or "").rpartition(" > ")[2]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def open_accessibility(context: ServiceContext) -> AtSpiService | NativeTreeService:
-    """The accessibility tree of one desktop."""
+    """Open the accessibility tree of one desktop."""
     if sys.platform != "linux":
         from handrail.desktop.thread_worker import ThreadWorker
         from handrail_accessibility.native.service import NativeTreeService
@@ -41,7 +41,7 @@ def open_tree_provider() -> TreeProvider:
 
 @hookimpl
 def handrail_register_tools() -> list[Tool]:
-    """The tools that read and use the tree."""
+    """Return the tools that read and use the tree."""
     from handrail_accessibility.tools import execute_accessible, get_ui_context
 
     return [get_ui_context, execute_accessible]
@@ -49,7 +49,7 @@ def handrail_register_tools() -> list[Tool]:
 
 @hookimpl
 def handrail_register_services() -> list[Service]:
-    """The tree itself, for these tools and for other plugins."""
+    """Return the service for the tree, used by these tools and by other plugins."""
     from handrail import Service
     from handrail_accessibility.backend import explain_unavailability
 
@@ -58,7 +58,7 @@ def handrail_register_services() -> list[Service]:
 
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
-    """The backend that sees by the tree."""
+    """Return the vision backend that reads the tree."""
     from handrail_accessibility.backend import AccessibilityBackend
 
     return [AccessibilityBackend]

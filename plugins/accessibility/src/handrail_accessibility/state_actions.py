@@ -106,7 +106,7 @@ async def choose_option(act: ActionRequest, choice: str) -> ActionOutcome:
 
 
 async def _click_option(act: ActionRequest, option: Element) -> bool:
-    """Open the box and click the choice, as a person would; False when it does not come into view."""
+    """Open the box and click the choice, as a user would; return False if it does not come into view."""
     shown: list[Element] = []
 
     async def in_view() -> bool:
@@ -126,7 +126,7 @@ async def _click_option(act: ActionRequest, option: Element) -> bool:
 
 
 async def _page_to_option(act: ActionRequest, option: Element) -> bool:
-    """Go through the open box page by page, as a person would, until the choice shows; whether it does."""
+    """Page through the open box, as a user would, until the choice shows; return True if it does."""
     looks: list[frozenset[str]] = []
 
     async def changed() -> bool:
@@ -182,7 +182,7 @@ async def _set_expanded(act: ActionRequest, *, wanted: bool) -> ActionOutcome:
 
 
 async def _is_open(act: ActionRequest, element: Element) -> bool:
-    """Whether it is open: its state says so, or what it holds shows."""
+    """Return True if the element is open: its state says so, or its options are showing."""
     if "expanded" in element.states or "collapsed" in element.states:
         return "expanded" in element.states
     return any("offscreen" not in option.states for option in await act.control.options(element))

@@ -134,7 +134,10 @@ async def execute_accessible(
 
 
 def _tree_after(context: ToolContext, tree: Tree, after: str) -> Tree:
-    """What follows an element, as far as the budget goes; `StaleElement` when it is not there any more."""
+    """Return the part of the tree after an element, within the budget.
+
+    Raises `StaleElement` if the element has gone.
+    """
     numbered = context.observations.number(tree.elements)
     at = next((at for at, element in enumerate(numbered) if element.id == after), None)
     if at is None:
@@ -144,7 +147,7 @@ def _tree_after(context: ToolContext, tree: Tree, after: str) -> Tree:
 
 
 async def _refresh_element(control: AccessibilityController, element: Element) -> Element | None:
-    """The element after the action; None when it is gone, or its program is too busy to say."""
+    """Return the element after the action; None if it is gone, or its program is too busy to answer."""
     try:
         return await control.refresh(element)
     except Downstream:
@@ -156,7 +159,7 @@ def _canonical_action(action: str) -> str:
 
 
 def _coordinate_space(context: ToolContext) -> tuple[Transform | None, str]:
-    """The space of the coordinates: those of the latest picture, so that they can be used with it; else the screen's."""
+    """Return the space of the coordinates: the latest picture's, so that they can be used with it, or the screen's."""
     try:
         seen = context.observations.get()
     except StaleObservation:

@@ -87,7 +87,10 @@ async def _set_text(act: ActionRequest, value: str) -> ActionOutcome:
 
 
 async def _set_password(act: ActionRequest, value: str) -> ActionOutcome:
-    """Only the number of characters can be told, so that the same number as before proves nothing."""
+    """Set a password field.
+
+    Only the number of characters can be read, so an unchanged number proves nothing.
+    """
     before = await act.control.text_length(act.element)
     route = await _write_text(act, value)
 
@@ -140,7 +143,7 @@ async def _click_until_focused(act: ActionRequest) -> None:
 
 
 async def _has_text_value(act: ActionRequest) -> bool:
-    """Whether it stands at no number, but at a text such as a date."""
+    """Return True if the element's value is a text, such as a date, rather than a number."""
     return "editable" in act.element.states and await act.control.number(act.element) is None
 
 

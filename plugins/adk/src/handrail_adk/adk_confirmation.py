@@ -1,8 +1,8 @@
-"""A person's yes through ADK's own tool confirmation.
+"""Approval through ADK's own tool confirmation.
 
-ADK asks when all calls of a model step have ended, and makes the call that was asked about once more when there is a yes. So a call that needs a
-yes ends without having done anything, and so does what may not overtake it. The second call is let through only when what a person would be
-shown is what they were shown before.
+ADK asks when all calls of a model step have ended, and repeats a call once the user has approved it. A call that needs
+approval therefore ends without having done anything, and so do the calls that may not overtake it. The repeated call
+is allowed only if the user would be shown exactly what they were shown before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ RETRY_HINT = "call it again after that one, if it is still needed"
 
 @dataclass(eq=False, slots=True)
 class PendingConfirmation:
-    """What a person has to do with one call. `given` is their answer and `shown` the mark of what it was given to; `open` is a new question."""
+    """State of the approval of one call.
+
+    `given` is the user's answer, `shown` the hash of the question that it answers, and `open` a new question.
+    """
 
     given: ToolConfirmation | None = None
     shown: str | None = None
@@ -63,7 +66,10 @@ class AdkConfirmer:
         return _parse_answer(given, approval)
 
     async def _ask(self, ask: PendingConfirmation, approval: Approval) -> None:
-        """Leave the question for ADK, and end what waits behind the call: ADK asks nobody before every call of the step has ended."""
+        """Leave the question for ADK, and end the calls that wait behind this one.
+
+        ADK prompts the user only after every call of the step has ended.
+        """
         ask.open = approval
         under_way = self._session.running
         while True:
@@ -78,12 +84,15 @@ class AdkConfirmer:
 
 
 def build_hint(approval: Approval) -> str:
-    """The question in words."""
+    """Return the question as text."""
     return question(approval)
 
 
 def build_payload(approval: Approval) -> dict[str, Any]:
-    """What a client may build its own question of, and what it may answer (`{"answer": "session", "grant": 1}`)."""
+    """Return the data from which a client can build its own prompt, including the accepted answers.
+
+    A client replies with, for example, `{"answer": "session", "grant": 1}`.
+    """
     return {
         "tool": approval.tool,
         "call_hash": approval.call_hash,
@@ -95,12 +104,12 @@ def build_payload(approval: Approval) -> dict[str, Any]:
 
 
 def compute_question_hash(approval: Approval) -> str:
-    """What tells a question from any other: the call, and every word of what a person is shown."""
+    """Return a hash that identifies the question: the call, and the complete text shown to the user."""
     return hashlib.sha256(f"{approval.call_hash}\n{question(approval)}".encode()).hexdigest()
 
 
 def _parse_answer(given: ToolConfirmation, approval: Approval) -> Answer:
-    """The answer that a client brought. What is not understood is a no."""
+    """Return the answer that a client sent. An answer that is not understood denies the call."""
     said = given.payload
     wanted = cast("Mapping[str, Any]", said if isinstance(said, Mapping) else {})
     word = wanted.get("answer", "once")

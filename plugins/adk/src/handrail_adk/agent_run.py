@@ -49,10 +49,10 @@ STOPPED_REASON = "it was stopped"
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """What is to be done, by which model, and what it may use.
+    """Task for a model, with the model and the limits of the run.
 
-    `service` keeps ADK's sessions, and `id` names the one that goes on there; None for a new one. Once `stopped` says so, the model is not
-    asked again.
+    `service` stores ADK's sessions, and `id` names the session to continue; None starts a new one. Once `stopped`
+    returns True, the model is not called again.
     """
 
     task: str
@@ -65,12 +65,12 @@ class RunJob:
 
 
 async def refuse_unattended(approval: Approval) -> Answer:
-    """The confirmer where no person is at a terminal."""
+    """Raise `NoConfirmer`: the confirmer for a run without a user at a terminal."""
     raise NoConfirmer("it needs a yes, and nobody is at a terminal", hint="a person can start the run with --yes")
 
 
 async def run_job(job: RunJob, session: Session) -> Ended:
-    """Have the model carry out the task. What happens, `Ended` last, is told on the session's bus."""
+    """Have the model carry out the task. Events are published on the session's bus, `Ended` last."""
     # What its log says of an agent's errors is said by their results.
     logging.getLogger("google_adk").setLevel(logging.CRITICAL)
     meter, ledger = UsageMeter(job.budget), WorkLog()
@@ -99,7 +99,7 @@ async def run_job(job: RunJob, session: Session) -> Ended:
 
 
 async def _run_within_budget(job: RunJob, session: Session, meter: UsageMeter) -> tuple[RunEnding, str]:
-    """How it ended, and the sentence for it."""
+    """Run the agent within its budget, and return how the run ended with an explanatory sentence."""
     alarm = asyncio.timeout(job.budget.seconds)
     try:
         async with alarm:
@@ -150,7 +150,7 @@ async def _run_agent(job: RunJob, session: Session, meter: UsageMeter) -> None:
 
 
 def _convert_event(event: AdkEvent) -> Sequence[Event]:
-    """What an event of ADK says to a person."""
+    """Convert an event of ADK to the events that are shown to the user."""
     found: list[Event] = []
     for part in (event.content.parts if event.content else None) or []:
         if part.text and event.partial:
@@ -166,7 +166,7 @@ def _convert_event(event: AdkEvent) -> Sequence[Event]:
 
 
 class WorkLog:
-    """What came of the calls of a run."""
+    """Log of the calls that a run completed. `denied` names the tool of the last call if that was denied."""
 
     def __init__(self) -> None:
         self.work: list[CompletedCall] = []

@@ -1,4 +1,4 @@
-"""What a run may use, what it has used, and the words for its end."""
+"""Limits of a run, its usage, and the ways in which it can end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MILLION = 1_000_000
 
 
 class RunEnding(StrEnum):
-    """How a run ended."""
+    """Way in which a run ended."""
 
     DONE = "done"
     DENIED = "denied"
@@ -49,7 +49,7 @@ EXIT_CODES: Mapping[RunEnding, int] = {
 
 
 class RunTerminated(HandrailError):
-    """The run is over, for a reason of its own."""
+    """End of a run before the model was done, with the reason."""
 
     def __init__(self, ending: RunEnding, reason: str) -> None:
         super().__init__(reason)
@@ -58,7 +58,10 @@ class RunTerminated(HandrailError):
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """What a run may use. `dollars` is None where it may cost whatever it costs; `price` is that of the model, where it is known."""
+    """Limits of a run.
+
+    `dollars` is None if the cost is unlimited; `price` is that of the model, None if it is unknown.
+    """
 
     steps: int
     seconds: float
@@ -68,7 +71,10 @@ class RunBudget:
 
 
 def build_budget(config: RunConfig) -> RunBudget:
-    """What a run with the configured model may use. Raises `ConfigError` for a budget that nobody could keep."""
+    """Return the limits of a run with the configured model.
+
+    Raises `ConfigError` for a limit in dollars if the price of the model is unknown.
+    """
     price = config.prices.get(config.model)
     if config.dollars is not None and price is None:
         raise ConfigError(
@@ -79,7 +85,7 @@ def build_budget(config: RunConfig) -> RunBudget:
 
 
 class UsageMeter:
-    """What a run has used."""
+    """Meter of the usage of a run."""
 
     def __init__(self, budget: RunBudget) -> None:
         self.budget = budget
@@ -95,12 +101,12 @@ class UsageMeter:
 
     @property
     def dollars(self) -> float | None:
-        """What it has cost; None where the price is not known."""
+        """Cost so far; None if the price is unknown."""
         price = self.budget.price
         return None if price is None else (self.read * price.input + self.written * price.output) / MILLION
 
     def begin_step(self) -> None:
-        """The model is about to be asked. Raises `RunTerminated` where nothing is left for it."""
+        """Count a step before the model is called. Raises `RunTerminated` if the budget is used up."""
         budget, dollars = self.budget, self.dollars
         if self.steps >= budget.steps:
             raise RunTerminated(RunEnding.STEPS, f"its {budget.steps} steps are used up")
@@ -111,7 +117,7 @@ class UsageMeter:
         self.steps += 1
 
     def count(self, usage: Usage | None) -> None:
-        """An attempt of the model has ended, whatever came of it."""
+        """Add the usage of an attempt of the model that has ended, successfully or not."""
         if usage is not None:
             self.read += usage.prompt_token_count or 0
             self.written += (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)

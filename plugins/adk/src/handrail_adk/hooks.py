@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail run` and `handrail sessions`"""
+    """Return `handrail run` and `handrail sessions`."""
     from handrail_adk.run_command import run_command as run
     from handrail_adk.sessions_command import sessions_group as sessions
 
@@ -24,7 +24,7 @@ def handrail_register_commands() -> Iterable[click.Command]:
 
 @hookimpl
 def handrail_register_config() -> type[RunConfig]:
-    """`[plugins.adk]`"""
+    """Return the model of `[plugins.adk]`."""
     from handrail_adk.config import RunConfig
 
     return RunConfig

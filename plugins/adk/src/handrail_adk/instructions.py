@@ -1,4 +1,4 @@
-"""What the agent of a run is told beside its tools, which bring advice of their own."""
+"""Instruction for the agent of a run. The tools add advice of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 
 def build_instruction(session: Session) -> str:
-    """For an agent in this session as it is now. It is the same from step to step as long as nothing changes."""
+    """Return the instruction for an agent in this session as it is now.
+
+    It stays the same from step to step as long as nothing changes.
+    """
     where = f"The computer runs {SYSTEMS.get(sys.platform, sys.platform)} ({platform.machine()})."
     folders = ", ".join(map(str, session.workspace))
     may = f"Your files belong in {folders}." if folders else ""

@@ -30,7 +30,7 @@ MODEL_NAME_HINT = "a model is a name of the Gemini API (gemini-…), SERVICE/NAM
 
 
 class ModelUnavailable(ConfigError):
-    """The model that a person named cannot be had."""
+    """Error: the model that the user named is unavailable."""
 
 
 class ScriptedCall(BaseModel):
@@ -56,7 +56,7 @@ class ScriptedModel(BaseLlm):
 
     @classmethod
     def of(cls, steps: list[ScriptedStep], name: str) -> ScriptedModel:
-        """A model with these answers."""
+        """Create a model that gives these answers in order."""
         script = cls(model=name)
         script._steps = list(steps)
         return script
@@ -64,7 +64,7 @@ class ScriptedModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """The next answer, whatever was said."""
+        """Yield the next answer, regardless of the request."""
         step = self._steps.pop(0) if self._steps else ScriptedStep(text="The script is at its end.")
         parts = [types.Part(text=step.text)] if step.text else []
         parts += [types.Part.from_function_call(name=call.tool, args=call.args) for call in step.calls]
@@ -73,9 +73,9 @@ class ScriptedModel(BaseLlm):
 
 @asynccontextmanager
 async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[BaseLlm]:
-    """The configured model as ADK takes it, as long as it is used; `key` is that of the Gemini API.
+    """Yield the configured model as an ADK model, and close it afterwards; `key` is that of the Gemini API.
 
-    Raises `ModelUnavailable` where it cannot be had, with the cure.
+    Raises `ModelUnavailable`, with a remedy, if the model cannot be used.
     """
     name = config.model
     if name.startswith(SCRIPT_PREFIX):
@@ -97,7 +97,10 @@ async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[Ba
 
 
 def _get_prefix(name: str) -> str:
-    """What stands before a colon, with it; empty where none comes before a slash, as in no name of a model."""
+    """Return the part of a name up to its first colon, including the colon.
+
+    Empty if no colon precedes the first slash, which holds for every name of a model.
+    """
     head, colon, _ = name.partition("/")[0].partition(":")
     return head + colon if colon else ""
 
@@ -126,14 +129,20 @@ def _create_litellm_model(name: str) -> BaseLlm:
 
 
 def _find_missing_keys(told: Mapping[str, Any]) -> Sequence[str]:
-    """The variables of which a service wants one, where it takes a key and nothing else; others have more ways to sign in."""
+    """Return the variables of which the service needs one, if it accepts only a key.
+
+    Empty for other services, which have more ways to sign in.
+    """
     missing = told["missing_keys"]
     return missing if all(name.endswith("_API_KEY") for name in missing) else ()
 
 
 @asynccontextmanager
 async def _open_client(config: RunConfig, key: str) -> AsyncGenerator[Client]:
-    """A client of the Gemini API. Attempts are counted by `RetryingModel`: it knows no Retry-After, and does not look at what an answer holds."""
+    """Open a client of the Gemini API, and close it afterwards.
+
+    Retries are left to `RetryingModel`: the client ignores Retry-After, and does not check the content of a response.
+    """
     options = types.HttpOptions(base_url=config.url, timeout=int(config.answer_seconds * 1000))
     client = Client(api_key=key, vertexai=False, http_options=options)
     try:

@@ -1,4 +1,4 @@
-"""What a person sees of a run at a terminal: what is over stands above, and below it, moving, what goes on now."""
+"""Progress of a run at a terminal: finished steps above, and a live view of what is running below."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ANSWERED_EVENTS = (ApprovalAnswered, InquiryAnswered)
 
 @dataclass(slots=True)
 class CallRow:
-    """A call that goes on."""
+    """Row of a call that has not finished."""
 
     tool: str
     description: str
@@ -58,9 +58,9 @@ class CallRow:
 
 
 class ProgressDisplay:
-    """Shows a run on stderr, where a person is. What the model says goes to `descriptor` when that is no terminal.
+    """Display of a run on stderr, which is a terminal. The model's text goes to `descriptor` unless that is a terminal.
 
-    While a person is asked something nothing moves.
+    Nothing is redrawn while the user is prompted.
     """
 
     def __init__(self, descriptor: int, budget: RunBudget, *, way: GraphicsProtocol | None) -> None:

@@ -12,7 +12,10 @@ BESIDE_FAMILIES = frozenset({"gemini"})
 
 
 def keep_newest_pictures(contents: Sequence[types.Content], *, keep: int, family: str) -> list[types.Content]:
-    """The contents with the pictures of all but the `keep` newest function responses taken out. Nothing of what is given is changed."""
+    """Return the contents with pictures only in the `keep` newest function responses that have any.
+
+    The given contents are not changed.
+    """
     left = keep
     sent: list[types.Content] = []
     for content in reversed(contents):
@@ -33,7 +36,7 @@ def keep_newest_pictures(contents: Sequence[types.Content], *, keep: int, family
 def _rebuild_part(
     part: types.Part, response: types.FunctionResponse, shown: list[types.FunctionResponsePart], *, beside: bool
 ) -> list[types.Part]:
-    """The part with these media in it, or beside it."""
+    """Return the part with these media inside it or, if `beside` is true, next to it."""
     said = dict(response.response or {})
     if not shown:
         said["media_note"] = "pictures of this result are no longer shown; newer ones are"

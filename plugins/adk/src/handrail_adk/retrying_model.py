@@ -1,4 +1,4 @@
-"""A model that is asked again where it gave no answer that is one."""
+"""Model wrapper that retries failed or empty responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ MAX_ERROR_LENGTH = 300
 
 
 class FailedAttempt(Exception):
-    """What came is no answer; another attempt may bring one. `pause` is how long the service asks to wait."""
+    """Failure of an attempt that may succeed when repeated.
+
+    `pause` is how many seconds the service asks to wait, if it does.
+    """
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
         super().__init__(reason)
@@ -58,7 +61,7 @@ class RetryingModel(BaseLlm):
     def of(
         cls, inner: BaseLlm, config: RunConfig, meter: UsageMeter, told: Callable[[int, float, str], None]
     ) -> RetryingModel:
-        """That model with patience."""
+        """Wrap a model in one that retries."""
         patient = cls(model=inner.model)
         patient._inner, patient._config, patient._meter, patient._told = inner, config, meter, told
         return patient
@@ -71,7 +74,7 @@ class RetryingModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """One answer, and before it its pieces as they come. Raises `RunTerminated` where there is none to be had."""
+        """Yield one answer, preceded by its pieces as they arrive. Raises `RunTerminated` if no attempt succeeds."""
         self._meter.begin_step()
         attempt = 1
         while True:
@@ -112,7 +115,10 @@ class RetryingModel(BaseLlm):
             self._meter.count(usage)
 
     def _check(self, answer: LlmResponse) -> None:
-        """That it is an answer, before any call in it is made."""
+        """Check that a response is an answer, before any call in it is made.
+
+        Raises `FailedAttempt` if another attempt may succeed, otherwise `RunTerminated`.
+        """
         reason = _get_reason_name(answer.finish_reason or answer.error_code)
         said = f"{reason}: {answer.error_message}" if answer.error_message else reason
         if reason in RETRYABLE_REASONS:
@@ -138,7 +144,7 @@ class RetryingModel(BaseLlm):
 
 
 def _get_reason_name(reason: object) -> str:
-    """The name of a reason, whether the client knows it or not."""
+    """Return the name of a reason, including one that the client does not know."""
     return str(getattr(reason, "value", reason) or "")
 
 
@@ -150,7 +156,7 @@ def _has_content(answer: LlmResponse) -> bool:
 
 
 def _classify_error(exc: Exception) -> FailedAttempt | RunTerminated:
-    """What is to be made of an error of a client."""
+    """Convert an error of a client to a failed attempt, or to the end of the run."""
     given = getattr(exc, "code", None) or getattr(exc, "status_code", None)
     code = given if isinstance(given, int) else None
     said = _format_error(exc)
@@ -168,7 +174,7 @@ def _suggest_fix(code: int, said: str) -> str:
 
 
 def _suggest_transient_fix(code: int | None) -> str:
-    """What to do where the next time may be otherwise. litellm says 500 also where nobody listens."""
+    """Return a remedy for an error that may not recur. litellm also reports 500 if nothing listens at the address."""
     if code == TOO_MANY_REQUESTS:
         return "try later, or see what its quota allows"
     reach = "see whether this machine reaches the service"
@@ -176,15 +182,16 @@ def _suggest_transient_fix(code: int | None) -> str:
 
 
 def _format_error(exc: Exception) -> str:
-    """An error in one line."""
+    """Format an error as one line."""
     parts = [getattr(exc, name, None) for name in ("code", "status", "message")]
     said = " ".join(str(part) for part in parts if part) or str(exc)
     return f"{type(exc).__name__.lstrip('_')}: {' '.join(said.split())}"[:MAX_ERROR_LENGTH].removesuffix(": ")
 
 
 def _parse_retry_delay(exc: Exception) -> float | None:
-    """How long the service asks to wait: by the header Retry-After in seconds, or Google's RetryInfo.
+    """Return how many seconds the service asks to wait, or None if it does not say.
 
+    Read from the header Retry-After in seconds, or from Google's RetryInfo.
     https://cloud.google.com/apis/design/errors#error_details
     """
     headers: Mapping[str, str] = getattr(getattr(exc, "response", None), "headers", None) or {}
@@ -211,7 +218,7 @@ def _get_error_details(exc: Exception) -> Sequence[Mapping[str, Any]]:
 
 
 def build_content_config(config: RunConfig) -> types.GenerateContentConfig | None:
-    """What a model is asked for beside its answer."""
+    """Return the options of a model request, or None for the defaults."""
     if not config.thoughts:
         return None
     return types.GenerateContentConfig(thinking_config=types.ThinkingConfig(include_thoughts=True))

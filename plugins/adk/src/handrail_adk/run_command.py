@@ -82,7 +82,7 @@ def run_command(
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What is asked for: a task, the run that goes on, and where the report is to be."""
+    """Request for a run: the task, the run to resume, and the path of the report."""
 
     task: str
     resume: str | None
@@ -92,7 +92,7 @@ class RunRequest:
 async def _run_task(
     asked: RunRequest, given: Mapping[str, Any], choices: SessionOptions, stdout: int, *, yes: bool, as_json: bool
 ) -> int:
-    """What the program exits with."""
+    """Run the task, and return the exit code of the program."""
     from handrail.api import approval
     from handrail.terminal.approval_prompt import create_terminal_confirmer
     from handrail_adk.agent_run import RunJob, refuse_unattended
@@ -133,7 +133,7 @@ async def _run_task(
 
 
 def _create_display(stdout: int, config: RunConfig, budget: RunBudget) -> ProgressDisplay | None:
-    """What moves at a terminal; None where there is none that could show it."""
+    """Return the live display, or None without a terminal that can show it."""
     if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return None
     from handrail.terminal.approval_prompt import TERMINAL_DEVICE
@@ -144,7 +144,10 @@ def _create_display(stdout: int, config: RunConfig, budget: RunBudget) -> Progre
 
 
 def _build_config(session: Session, given: Mapping[str, Any]) -> RunConfig:
-    """The configuration, and what a person has given in its place."""
+    """Return the configuration, overridden by the values given on the command line.
+
+    Raises `ConfigError` for a value that does not fit.
+    """
     from pydantic import ValidationError
 
     from handrail import validation_messages
@@ -162,7 +165,7 @@ def _build_config(session: Session, given: Mapping[str, Any]) -> RunConfig:
 
 
 async def _find_key(config: RunConfig, session: Session) -> str | None:
-    """The key of the Gemini API; None where there is none."""
+    """Return the key of the Gemini API, or None if there is none."""
     if config.key is not None:
         return await session.secrets.take(config.key.removeprefix("secret:"))
     return next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), None)

@@ -1,4 +1,4 @@
-"""What happens in a run, on the bus of its session beside what happens to its calls."""
+"""Events of a run, published on the bus of its session beside the events of its calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class Begun(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelTextPiece(Event):
-    """A piece of what the model is saying; `said` follows with the whole, unless it is asked again."""
+    """Piece of the model's text as it arrives.
+
+    The complete text follows as `Said` or `Thought`, unless the model is called again.
+    """
 
     text: str
     thought: bool
@@ -40,7 +43,7 @@ class Thought(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retried(Event):
-    """The model gave no answer that is one; it is asked once more after so many seconds."""
+    """Announcement of a retry after a failed attempt: `attempt` is its number, and it begins in `seconds`."""
 
     attempt: int
     seconds: float
@@ -58,7 +61,10 @@ class PictureReceived(Event):
 
 @dataclass(frozen=True, slots=True)
 class Spent(Event):
-    """An answer of the model has come; what all of them have used. `dollars` is None where the price is not known."""
+    """Usage of all of the model's responses so far, published after each one.
+
+    `dollars` is None if the price is unknown.
+    """
 
     steps: int
     tokens_read: int

@@ -1,4 +1,4 @@
-"""What a person, or a program, sees of a run while it goes on."""
+"""Output for the user, or for a program, during a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JsonLines:
         self._descriptor = descriptor
 
     def hear(self, event: Event) -> None:
-        """Something happened. Pieces of what is said whole later, and pictures, are left out."""
+        """Write an event as one line. Omits pictures, and pieces of text that are complete in a later event."""
         if not isinstance(event, ModelTextPiece | PictureReceived):
             write_line(self._descriptor, encode_json_line(event_wire(event)))
 
@@ -45,7 +45,7 @@ class TextLines:
 
 
 def format_event(event: Event) -> str | None:
-    """An event as a line; None for one that no person needs."""
+    """Format an event as a line; None for an event that the user need not see."""
     match event:
         case Proposed(parent=None):
             return f"> {event.tool}: {event.description}"
@@ -62,7 +62,7 @@ def format_event(event: Event) -> str | None:
 
 
 def describe_ending(event: Ended) -> list[str]:
-    """What a person is told of a run that is not done: why, and what was done until then."""
+    """Return lines for the user about a run that is not done: the reason, and the work completed before."""
     told = [f"Error: the task is not done ({event.ending}): {event.reason}"]
     if event.work:
         told.append(f"Done until then ({len(event.work)}):")
@@ -71,12 +71,12 @@ def describe_ending(event: Ended) -> list[str]:
 
 
 def print_to_stderr(text: str) -> None:
-    """One line for a person, on stderr."""
+    """Print one line for the user on stderr."""
     click.echo(escape_for_terminal(text.replace("\n", " "), err=True), err=True)
 
 
 def write_line(descriptor: int, line: str) -> None:
-    """One line on that descriptor, whole."""
+    """Write one complete line to the descriptor."""
     left = memoryview(f"{line}\n".encode(errors="replace"))
     while left:
         left = left[os.write(descriptor, left) :]

@@ -19,7 +19,7 @@ from handrail.plans.replay import StepResult
 
 
 class ReportRecorder(StepRecorder):
-    """Keeps the calls of a session from now on with their whole results, for the page."""
+    """Recorder of a session's calls from now on, with their complete results, for the report page."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class ReportRecorder(StepRecorder):
             self._verdicts[event.call_id] = event.verdict
 
     def ended(self, call: ToolCall, result: ToolResult) -> None:
-        """A call has ended, in whatever way."""
+        """Record a call that has ended, successfully or not."""
         name, began = self._told.pop(call.call_id, ("", perf_counter()))
         error: Mapping[str, Any] = result.get("error") or {}
         self._done.append(

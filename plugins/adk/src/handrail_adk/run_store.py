@@ -81,12 +81,12 @@ class RunStore:
         self.service = SqliteSessionService(str(file))
 
     async def list(self) -> list[StoredRun]:
-        """All of them, the newest last."""
+        """Return all runs, the newest last."""
         listed = await self.service.list_sessions(app_name=APP_NAME, user_id=APP_NAME)
         return [StoredRun.of(each) for each in listed.sessions]
 
     async def get(self, id: str) -> AdkSession:
-        """One of them with all that happened in it; `NotFound` names the nearest."""
+        """Return a run with all of its events. Raises `NotFound`, which names the nearest match."""
         found = await self.service.get_session(app_name=APP_NAME, user_id=APP_NAME, session_id=id)
         if found is None:
             known = [each.id for each in await self.list()]
@@ -102,7 +102,7 @@ class RunStore:
             await self.service.delete_session(app_name=APP_NAME, user_id=APP_NAME, session_id=id)
 
     async def begin(self, session: Session, task: str, model: str) -> str:
-        """A new run; its id is that of the session it begins in."""
+        """Create a run, and return its id, which is that of the session in which it begins."""
         state = {TASK_KEY: task, MODEL_KEY: model, SESSIONS_KEY: [session.id]}
         made = await self.service.create_session(
             app_name=APP_NAME, user_id=APP_NAME, session_id=session.id, state=state
@@ -127,7 +127,7 @@ class RunStore:
         await self._append(kept, state=state)
 
     async def ended(self, id: str, ending: str) -> None:
-        """How it ended this time."""
+        """Record how the run ended this time."""
         await self._append(await self.get(id), state={ENDING_KEY: ending})
 
     async def _append(
@@ -146,7 +146,10 @@ class RunStore:
         return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=told))
 
     def _known(self, kept: AdkSession, call_id: str) -> dict[str, Any]:
-        """What the audits of a run's sessions say of a call that the agent was told nothing of."""
+        """Return what the audit log says about a call whose result the agent never received.
+
+        Only the log of the run's last session is read.
+        """
         lines = [line for line in self._lines(kept) if line.get("call_id") == call_id]
         ended = next((line for line in lines if line.get("event") == "result"), None)
         if ended is not None:
@@ -177,12 +180,12 @@ class RunStore:
 
 
 def _is_waiting_for_model(events: Sequence[Event]) -> bool:
-    """Whether what was said last was not said by the model."""
+    """Return True if the last message is not from the model."""
     said = [event.content for event in events if event.content]
     return bool(said) and said[-1].role == "user"
 
 
 def _find_open_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
-    """The calls that have no answer, in their order."""
+    """Return the calls without a response, in order."""
     answered = {response.id for event in events for response in event.get_function_responses()}
     return [call for event in events for call in event.get_function_calls() if call.id not in answered]

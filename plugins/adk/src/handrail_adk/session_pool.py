@@ -28,7 +28,10 @@ NO_CONTEXT_KEY: SessionKey = ("", "", "", "")
 
 
 class PooledSession:
-    """One session with what its calls from ADK need. `asking` is None where the session has a confirmer of its own."""
+    """Session with the state that its calls from ADK need.
+
+    `asking` is None if the session has a confirmer of its own.
+    """
 
     def __init__(self, session: Session, *, asking: AdkConfirmer | None) -> None:
         self.session = session
@@ -41,7 +44,7 @@ class PooledSession:
         self._contexts: list[ToolContext] = []
 
     def begin(self, invocation: str | None) -> None:
-        """A step of this run of the agent: the first one of a run begins a turn."""
+        """Begin a step of this run of the agent. The first step of a run begins a turn."""
         self._contexts.clear()
         if invocation != self._invocation:
             self._invocation = invocation
@@ -94,7 +97,7 @@ class SessionPool:
         self._closed = False
 
     async def of(self, context: ReadonlyContext | None) -> PooledSession:
-        """The one for this agent in this ADK session."""
+        """Return the session for this agent in this ADK session, opened at the first use."""
         key = NO_CONTEXT_KEY if context is None or self._given is not None else _session_key(context)
         hold = self._holds.get(key)
         if hold is not None and self._loop is asyncio.get_running_loop():

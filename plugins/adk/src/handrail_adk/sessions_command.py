@@ -48,7 +48,7 @@ def list_sessions_command(as_json: bool) -> None:
 @click.argument("id")
 @json_option
 def show_command(id: str, as_json: bool) -> None:
-    """Print what was said and called in a run."""
+    """Print the messages and calls of a run."""
     kept = run_async(lambda: _open_run_store().get(id))
     if as_json:
         print_json(export_run(kept))
@@ -89,7 +89,7 @@ def _open_run_store() -> RunStore:
 
 
 def export_run(kept: Session) -> dict[str, Any]:
-    """A run as JSON types, secrets taken out."""
+    """Return a run as JSON types, with secrets redacted."""
     import dataclasses
 
     from handrail.redaction import redact_value
@@ -112,7 +112,7 @@ def _iter_event_parts(event: Event) -> Iterator[tuple[str, Any]]:
 
 
 def format_run(kept: Session) -> Iterator[str]:
-    """A run in lines for a person."""
+    """Yield the lines that show a run to the user."""
     import json
 
     content = export_run(kept)

@@ -1,4 +1,4 @@
-"""What a Handrail session leaves in the ADK session, so that a run goes on as it was after a restart of the program."""
+"""State of a Handrail session, saved in the ADK session to resume a run after the program restarts."""
 
 from __future__ import annotations
 
@@ -18,22 +18,28 @@ log = logging.getLogger(__name__)
 
 
 def state_key(agent: str) -> str:
-    """Where it stands in the state. Agents of one ADK session do not share."""
+    """Return the state key of an agent's session. Agents of one ADK session do not share it."""
     return f"_handrail_{agent}"
 
 
 def skill_key(agent: str, skill: str) -> str:
-    """Where it stands that a skill is loaded: a key for each, as ADK keeps one value of those that calls of a step write under one key."""
+    """Return the state key that marks a skill as loaded.
+
+    Each skill has its own key, because ADK keeps only one of the values that calls of one step write under a key.
+    """
     return f"_handrail_skill_{agent}_{skill}"
 
 
 def asked_key(agent: str, call_id: str) -> str:
-    """Where the mark of an open question stands."""
+    """Return the state key for the hash of an open question."""
     return f"_handrail_asked_{agent}_{call_id}"
 
 
 async def build_snapshot(session: Session, agent: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to stand in the state: where the session is, and each skill that is loaded with its place in their order, 0 for those that were."""
+    """Return the values to save in the state: the session itself, and the place of each loaded skill in their order.
+
+    The place of a skill that has been unloaded is 0.
+    """
     skills = await _get_skills(session)
     active: Mapping[str, str] = {} if skills is None else skills.active
     places = {skill_key(agent, name): place for place, name in enumerate(active, start=1)}
@@ -42,7 +48,10 @@ async def build_snapshot(session: Session, agent: str, state: Mapping[str, Any])
 
 
 def _serialize_session(session: Session, skills: Set[str]) -> str:
-    """The session's backend, working directory, loaded tools and stash, as JSON: ADK merges mappings of calls that run together."""
+    """Return the session's backend, working directory, loaded tools and stash as JSON text.
+
+    It is text because ADK merges the mappings of calls that run together.
+    """
     loaded = session.listing.pool.loaded.items()
     return json.dumps(
         {
@@ -56,7 +65,7 @@ def _serialize_session(session: Session, skills: Set[str]) -> str:
 
 
 async def _get_skills(session: Session) -> SkillsService | None:
-    """What keeps the session's skills; None where nothing does, or it cannot be had."""
+    """Return the service that holds the session's skills, or None if it is missing or unavailable."""
     try:
         skills: SkillsService = await session.service("skills")
         return skills
@@ -65,7 +74,10 @@ async def _get_skills(session: Session) -> SkillsService | None:
 
 
 def _list_loaded_skills(agent: str, state: Mapping[str, Any]) -> list[str]:
-    """The skills that are loaded by what stands in the state, in their order. Their names have no underscore; those of agents may."""
+    """Return the skills that the state marks as loaded, in order.
+
+    Names of skills contain no underscore; those of agents may.
+    """
     prefix = skill_key(agent, "")
     places = {
         key.removeprefix(prefix): place
@@ -76,7 +88,7 @@ def _list_loaded_skills(agent: str, state: Mapping[str, Any]) -> list[str]:
 
 
 def _filter_json_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those values that JSON can hold; others live as long as the program."""
+    """Return the values that JSON can represent. The others live only as long as the program."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         try:
@@ -88,7 +100,7 @@ def _filter_json_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def restore_session(session: Session, agent: str, state: Mapping[str, Any]) -> None:
-    """Bring a new session to where another one was. What is no longer there, or may no longer be loaded, is left out."""
+    """Restore a new session to the saved state. Omits what no longer exists or may no longer be loaded."""
     text = state.get(state_key(agent))
     if isinstance(text, str):
         await _restore_position(session, text)

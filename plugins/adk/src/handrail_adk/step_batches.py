@@ -24,8 +24,10 @@ class BatchEntry:
 
 
 class StepBatcher:
-    """ADK starts the calls of a model step one after another, each in a task of its own. Those that come before the loop turns are one batch, in
-    their order; one that a callback holds up comes later.
+    """Batches of the calls of a model step.
+
+    ADK starts the calls of a step one after another, each in its own task. Calls that arrive in the same iteration of
+    the event loop form one batch, in order; a call that a callback delays comes later.
     """
 
     def __init__(self, session: Session) -> None:

@@ -29,7 +29,7 @@ KITTY_CHUNK_SIZE = 4096
 
 
 def detect_protocol(terminal: str) -> GraphicsProtocol | None:
-    """How the terminal of that name shows pictures; None where it does not, or does not say."""
+    """Return how the terminal at that path shows pictures; None if it cannot, or does not say."""
     try:
         import termios
         import tty
@@ -51,7 +51,7 @@ def detect_protocol(terminal: str) -> GraphicsProtocol | None:
 
 
 def _read_answer(terminal: int) -> bytes:
-    """What comes until the last question is answered, or nothing has come for too long."""
+    """Read until the last query is answered, or nothing has arrived for too long."""
     answer, deadline = b"", time.monotonic() + ANSWER_TIMEOUT_S
     while not _get_attributes(answer):
         ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
@@ -62,7 +62,7 @@ def _read_answer(terminal: int) -> bytes:
 
 
 def parse_protocol(answer: bytes) -> GraphicsProtocol | None:
-    """What an answer to the questions says."""
+    """Return the protocol that the terminal's answer to the queries indicates, or None."""
     if b"\x1b_Gi=31;OK" in answer:
         return "kitty"
     if b"\x1b]1337;ReportCellSize=" in answer:
@@ -71,13 +71,16 @@ def parse_protocol(answer: bytes) -> GraphicsProtocol | None:
 
 
 def _get_attributes(answer: bytes) -> bytes:
-    """The attributes of the terminal; empty before they have come whole."""
+    """Return the attributes of the terminal; empty until they have arrived completely."""
     attributes, end, _ = answer.rpartition(b"\x1b[?")[2].partition(b"c")
     return attributes if end and b"\x1b[?" in answer else b""
 
 
 def render_thumbnail(data: bytes, way: GraphicsProtocol) -> bytes:
-    """What a terminal is sent to show the picture small. Raises OSError for what is no picture."""
+    """Return the bytes that make a terminal show the picture as a thumbnail.
+
+    Raises OSError if the data is not a picture.
+    """
     from PIL import Image
 
     with Image.open(BytesIO(data)) as opened:
@@ -101,7 +104,10 @@ def _iter_kitty_chunks(text: bytes) -> Iterator[bytes]:
 
 
 def _iter_sixel_chunks(picture: Image) -> Iterator[bytes]:
-    """https://vt100.net/docs/vt3xx-gp/chapter14.html"""
+    """Yield the picture in sixel format.
+
+    https://vt100.net/docs/vt3xx-gp/chapter14.html
+    """
     mapped = picture.quantize(PALETTE_SIZE)
     width, height = mapped.size
     pixels = mapped.tobytes()

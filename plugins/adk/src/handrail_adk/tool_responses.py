@@ -13,7 +13,10 @@ from handrail.sanitize.model_output import build_model_output
 
 
 async def build_response(result: ToolResult, artifacts: ArtifactStore) -> dict[str, Any]:
-    """The function's response. What nobody vouches for is one text in its envelope; ADK makes inline parts of what is under `media_parts`."""
+    """Return the function's response. Untrusted content is one text in its envelope.
+
+    ADK makes inline parts of the value of `media_parts`.
+    """
     said = await build_model_output(result, artifacts)
     foreign = said.envelope is not None
     plain: dict[str, Any] = {"status": result.status, "output": said.text} if foreign else dict(said.structure)
@@ -25,5 +28,5 @@ async def build_response(result: ToolResult, artifacts: ArtifactStore) -> dict[s
 
 
 def build_failure(error: HandrailError, name: str) -> dict[str, Any]:
-    """The same for a call that could not be made."""
+    """Return the response for a call that could not be made."""
     return dict(ToolResult.failure(error, title=name))

@@ -42,16 +42,16 @@ NO_PARAMETERS: dict[str, Any] = {"type": "OBJECT", "properties": {}}
 
 
 class HandrailToolset(BaseToolset):
-    """What a Handrail session shows, asked anew at each step of the agent: `Agent(…, tools=[HandrailToolset()])`.
+    """Toolset with the tools of a Handrail session, listed anew at each step: `Agent(…, tools=[HandrailToolset()])`.
 
-    Each agent in each ADK session has a Handrail session of its own, with the configuration and plugins that the command `handrail` finds here;
-    `settings` are the arguments of `handrail.open`. They end with the toolset, which a runner closes. With `session`, or `runtime`, those of the
-    host are used, and closing them is the host's.
+    Each agent in each ADK session has its own Handrail session, with the configuration and plugins that the command
+    `handrail` finds here; `settings` are the arguments of `handrail.open`. These sessions end with the toolset, which a
+    runner closes. With `session` or `runtime`, the host's own are used, and the host closes them.
 
-    A call that needs a yes is asked about by `confirm`, or by the confirmer of `session`; without one, by ADK's own tool confirmation.
-    `additional_tools` are tools of the host's own; those that are `loadable` wait until a skill, or `session.load_tools`, names them. `pictures`
-    says how many of the newest results keep their pictures in what a model is sent. Whatever becomes of a call is data for the model: nothing is
-    raised.
+    A call that needs approval is passed to `confirm`, or to the confirmer of `session`; without one, to ADK's own tool
+    confirmation. `additional_tools` are the host's own tools; those that are `loadable` stay hidden until a skill or
+    `session.load_tools` names them. `pictures` is the number of newest results whose pictures are sent to a model. The
+    outcome of a call is always data for the model: no exception is raised.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class HandrailToolset(BaseToolset):
         return [tool for tool in shown if self._is_tool_selected(tool, readonly_context)]
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Tell the model how results are to be read, and leave out old pictures."""
+        """Add instructions for reading results, and remove old pictures."""
         llm_request.append_instructions([BASE_INSTRUCTIONS])
         family = family_of(llm_request.model)
         llm_request.contents = keep_newest_pictures(llm_request.contents, keep=self._pictures, family=family)
@@ -101,11 +101,11 @@ class HandrailToolset(BaseToolset):
         await self._holds.close()
 
     async def session(self, context: ReadonlyContext | None = None) -> Session:
-        """The Handrail session of this agent in this ADK session, for callbacks and other tools of the host."""
+        """Return the Handrail session of this agent in this ADK session, for callbacks and other tools of the host."""
         return (await self._holds.of(context)).session
 
     async def call(self, name: str, args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Make a call of the model, and give what it is told."""
+        """Make a call for the model, and return the response to it."""
         try:
             hold = await self._holds.of(context)
             result = await self._called(hold, name, args, context)
@@ -161,7 +161,10 @@ class HandrailTool(BaseTool):
         return types.FunctionDeclaration.model_validate(said)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare it as the model's family is told it, and give its advice, where no other tool has given the same."""
+        """Declare the tool in the form for the model's family.
+
+        Its advice is added unless another tool has added the same.
+        """
         advice = self._tool.advice_on(sys.platform)
         if advice and advice not in str(llm_request.config.system_instruction):
             llm_request.append_instructions([advice])
@@ -169,7 +172,7 @@ class HandrailTool(BaseTool):
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        """The result as data, whatever it is."""
+        """Return the result of the call as data, also if it failed."""
         return await self._toolset.call(self._tool.name, args, tool_context)
 
 

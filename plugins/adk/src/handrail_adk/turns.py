@@ -1,4 +1,4 @@
-"""The turns of a run: its task, and what a person says each time they have stopped a step."""
+"""Turns of a run: its task, and the user's message each time they have stopped a step."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 async def ask_next_message() -> str:
-    """What a person says at the terminal after they have stopped a step; empty for the end of the run."""
+    """Read the user's next message at the terminal after they have stopped a step; empty to end the run."""
     return await read_typed_line("Stopped. What now? An empty line, or Ctrl-C, ends the run: ")
 
 
 class RunTurns:
-    """The first signal stops the step of the model. `asked` then says how to go on; where it is None, or says nothing, the run ends.
+    """Turns of a run. The first signal stops the model's step; `asked` then returns the next message.
 
-    A second signal ends the run at once.
+    The run ends if `asked` is None or returns an empty message. A second signal ends the run at once.
     """
 
     def __init__(self, session: Session, asked: Callable[[], Awaitable[str]] | None) -> None:
@@ -39,11 +39,11 @@ class RunTurns:
         return self._stopping.caught
 
     def stop(self, number: int) -> None:
-        """A signal has come."""
+        """Handle a signal."""
         self._stopping.stop(number)
 
     async def carry_out(self, job: RunJob, runs: RunStore) -> RunEnding:
-        """Carry out the task, and go on for as long as a person says how."""
+        """Carry out the task, and continue for as long as the user sends another message."""
         job = replace(job, stopped=lambda: self.caught != 0)
         while True:
             ending, said = await self._turn(job)

@@ -11,7 +11,7 @@ SECRET_PATTERN = "^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$"
 
 
 class SearchConfig(BaseModel):
-    """Which engine `web_search` asks."""
+    """Configuration of the search engine that `web_search` uses."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,7 +25,7 @@ class SearchConfig(BaseModel):
 
 
 class PinchTabConfig(BaseModel):
-    """A PinchTab: one that a person runs, or the program of which a session starts its own."""
+    """Configuration of a PinchTab: one that the user runs, or the program for one that a session starts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +46,7 @@ class PinchTabConfig(BaseModel):
 
 
 class BrowserConfig(BaseModel):
-    """How pages are fetched, and the web is searched."""
+    """Configuration of fetching pages, of the browser and of web search."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

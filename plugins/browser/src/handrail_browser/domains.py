@@ -1,4 +1,4 @@
-"""Which sites a person lets the browser go to, and which addresses are of this machine."""
+"""Sites that the user allows the browser to visit, and loopback addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DomainPolicy:
     denied: tuple[str, ...] = ()
 
     def refuses(self, host: str) -> Reason | None:
-        """Why a host is not gone to; None when it may be."""
+        """Return the reason why a host may not be visited, or None if it may."""
         name = host.lower().removesuffix(".")
         if any(is_same_or_subdomain(name, each) for each in self.denied):
             return Reason("denied_domain", f"{host!r} is among plugins.browser.denied_domains")
@@ -31,7 +31,7 @@ class DomainPolicy:
 
 
 def is_loopback_endpoint(url: str) -> bool:
-    """Whether an endpoint is at a loopback address, written as one."""
+    """Return True if the host of an endpoint is localhost or a literal loopback address."""
     try:
         host = urlsplit(url).hostname or ""
         return bool(ENDPOINT.match(url)) and "@" not in url and (host == "localhost" or ip_address(host).is_loopback)

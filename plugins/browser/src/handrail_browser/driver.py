@@ -1,7 +1,7 @@
-"""What `execute_browser` asks of a browser, whichever it is: the values and the interface that every driver keeps to.
+"""Values and interface that `execute_browser` uses with every browser driver.
 
-A driver that cannot do something raises `Downstream` with the way round it. Nothing here numbers elements: a driver gives nodes with a handle and
-a fingerprint of its own, and the tool gives them the ids of the session.
+A driver that cannot do something raises `Downstream` with an alternative. Elements are not numbered here: a driver
+returns nodes with a handle and a fingerprint of its own, and the tool gives them the ids of the session.
 """
 
 from __future__ import annotations
@@ -50,13 +50,16 @@ class PageNode:
 
     @property
     def called(self) -> str:
-        """What it is, and its name."""
+        """Role and name of the node, for messages."""
         return f"{self.role} {self.name!r}"
 
 
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
-    """What is on a page, in order. `total` counts what there is; `whole` is false where looking took too long."""
+    """Content of a page, in order.
+
+    `total` counts everything found; `whole` is False if the search took too long and was cut short.
+    """
 
     nodes: tuple[PageNode, ...]
     total: int
@@ -66,7 +69,10 @@ class PageSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """What came of an action. `evidence` says in words what was seen to change; `more` are further keys of the result."""
+    """Outcome of an action.
+
+    `evidence` describes in words the changes that were seen; `more` has further keys of the result.
+    """
 
     effect: ActionEffect
     evidence: tuple[str, ...] = ()
@@ -76,7 +82,10 @@ class ActionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class WaitConditions:
-    """What is waited for, all that is given of it: a text and something that fits a selector, there or `gone`; a part of the address; a state."""
+    """Conditions to wait for; all that are given must hold.
+
+    A text and a match of a selector, present or `gone`; a part of the address; a load state.
+    """
 
     text: str | None = None
     selector: str | None = None
@@ -87,7 +96,10 @@ class WaitConditions:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page: `html` as it is seen, or `text`. `hidden` characters were left out since nobody would see them."""
+    """Text of a page: `html` as it is seen, or `text`.
+
+    `hidden` counts the characters that were left out because no reader would see them.
+    """
 
     html: str = ""
     text: str = ""
@@ -137,7 +149,10 @@ H = TypeVar("H", bound=TabHandle)
 
 
 def require_handle(tab: BrowserTab, node: PageNode, kind: type[H]) -> H:
-    """The node's handle, of a driver's own kind; `InvalidArguments` where it has none, or is in another tab."""
+    """Return the node's handle, of the driver's own type.
+
+    Raises `InvalidArguments` if it has none, or is in another tab.
+    """
     handle = node.handle
     if not isinstance(handle, kind):
         raise InvalidArguments(f"{node.called} cannot be acted on")
@@ -156,19 +171,19 @@ class BrowserDriver(ABC):
     lacks: ClassVar[frozenset[str]] = frozenset()
 
     def be_patient(self, seconds: float) -> None:
-        """How long a page may take to answer in the calls to come, before it is said to hang."""
+        """Set how many seconds a page may take to answer in later calls before it is reported as hanging."""
 
     @abstractmethod
     async def tabs(self) -> Sequence[BrowserTab]:
-        """The open tabs, in the order they were opened."""
+        """Return the open tabs, in the order in which they were opened."""
 
     @abstractmethod
     async def tab(self, id: str | None) -> BrowserTab:
-        """The tab of that id, or the active one; `NotFound` names those there are."""
+        """Return the tab with that id, or the active one. Raises `NotFound`, which lists the open tabs."""
 
     @abstractmethod
     async def open_tab(self, url: str | None) -> BrowserTab:
-        """A new tab, which becomes the active one."""
+        """Open a tab, which becomes the active one."""
 
     @abstractmethod
     async def close_tab(self, tab: BrowserTab) -> ActionOutcome:
@@ -190,17 +205,23 @@ class BrowserDriver(ABC):
     async def snapshot(
         self, tab: BrowserTab, *, everything: bool, selector: str | None, most: int, skip: int
     ) -> PageSnapshot:
-        """What can be used on the page; with `everything` its text, too."""
+        """Return the elements on the page that can be used; with `everything`, also its text."""
 
     @abstractmethod
     async def locate(self, element: Element) -> PageNode:
-        """An element that was seen before, as it is now; `StaleElement` with candidates when it is gone or has become another."""
+        """Return an element that was seen before, as it is now.
+
+        Raises `StaleElement` with candidates if it is gone or has become another.
+        """
 
     @abstractmethod
     async def pick(
         self, tab: BrowserTab, *, selector: str | None, text: str | None, role: str | None = None
     ) -> PageNode:
-        """The one thing that a selector or a text names; `NotFound`, or `AmbiguousElement` with candidates."""
+        """Return the only element that a selector or a text identifies.
+
+        Raises `NotFound`, or `AmbiguousElement` with candidates.
+        """
 
     @abstractmethod
     async def click(self, tab: BrowserTab, node: PageNode, *, button: str, count: int, seconds: float) -> ActionOutcome:
@@ -238,29 +259,29 @@ class BrowserDriver(ABC):
 
     @abstractmethod
     async def wait(self, tab: BrowserTab, awaited: WaitConditions, *, seconds: float) -> bool:
-        """Whether it came to be so in time."""
+        """Return True if the conditions were met in time."""
 
     @abstractmethod
     async def read(self, tab: BrowserTab, selector: str | None) -> PageText:
-        """The page's text, or that of a part of it."""
+        """Return the text of the page, or of a part of it."""
 
     @abstractmethod
     async def screenshot(self, tab: BrowserTab, node: PageNode | None, *, full: bool) -> bytes:
-        """A picture, PNG."""
+        """Return a screenshot as PNG."""
 
     @abstractmethod
     async def download(
         self, tab: BrowserTab, node: PageNode | None, url: str | None, *, seconds: float
     ) -> DownloadedFile:
-        """The file that a link or an address gives."""
+        """Download the file to which a link or an address leads."""
 
     async def follow(self) -> None:
         """Make the tab in front the active one, where work on the screen has brought another there; where all count as shown, do nothing."""
 
     @abstractmethod
     async def close(self) -> None:
-        """End it; nothing of it is left."""
+        """End the browser, and remove everything that it leaves."""
 
     def refused(self) -> Sequence[str]:
-        """Where pages wanted to go since the last question, and may not."""
+        """Return the addresses that pages were refused since the last call."""
         return ()

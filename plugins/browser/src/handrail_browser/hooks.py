@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`execute_browser`, `web_fetch`, `web_search`."""
+    """Return `execute_browser`, `web_fetch` and `web_search`."""
     from handrail_browser.browsing.tool import execute_browser
     from handrail_browser.search.tool import web_search
     from handrail_browser.web.tool import web_fetch
@@ -25,7 +25,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_config() -> type[BrowserConfig]:
-    """`[plugins.browser]`."""
+    """Return the model of `[plugins.browser]`."""
     from handrail_browser.config import BrowserConfig
 
     return BrowserConfig
@@ -33,7 +33,7 @@ def handrail_register_config() -> type[BrowserConfig]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """A session's browser, and what its pages are read with."""
+    """Return the services for a session's browser and for reading its pages."""
     from handrail import Service
     from handrail_browser.browsing.browser_service import create_browser_service
 
@@ -42,14 +42,14 @@ def handrail_register_services() -> Iterable[Service]:
 
 @hookimpl
 def handrail_register_evaluators() -> Iterable[Evaluator]:
-    """The judge of files that are given away, and of browsers that are a person's own."""
+    """Return the evaluator of file uploads and of the use of the user's own browser."""
     from handrail_browser.browsing.evaluator import BrowserEvaluator
 
     return [BrowserEvaluator()]
 
 
 async def open_reader(context: ServiceContext) -> PageReader:
-    """A reader for one session."""
+    """Create a page reader for a session."""
     from handrail_browser.web.page_reader import PageReader
 
     return PageReader(context.environment)

@@ -1,4 +1,4 @@
-"""What parsers of pages do, and where."""
+"""Jobs of the page parsers, with the modules that contain them."""
 
 from __future__ import annotations
 

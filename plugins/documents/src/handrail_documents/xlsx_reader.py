@@ -258,7 +258,7 @@ class _SharedStrings:
         self._parser = create_xml_parser(self._start, self._end, self._text)
 
     def at(self, index: int) -> str:
-        """Return the shared string at an index; `ParseRefused` if there is no such string."""
+        """Return the shared string at an index; `ParseRefused` if the index is out of range."""
         if self._blocks is None:
             part = self._package.part_of_kind("sharedStrings")
             self._blocks = self._package.blocks(part) if part else iter(())

@@ -93,7 +93,10 @@ def read_bytes(path: Path, text: str) -> tuple[bytes, os.stat_result]:
 
 
 def read_content(path: Path, text: str) -> FileContent:
-    """Read a judged file as text; `Downstream` for binary data and for content that does not survive being written back."""
+    """Read a judged file as text.
+
+    Raises `Downstream` for binary data and for content that does not survive being written back.
+    """
     data, status = read_bytes(path, text)
     found = detect_encoding(data)
     if found is None:
@@ -102,7 +105,7 @@ def read_content(path: Path, text: str) -> FileContent:
 
 
 def read_if_exists(path: Path, text: str) -> FileContent | bytes | None:
-    """Read a judged file as text if possible, else return its bytes; None if there is no such file.
+    """Read a judged file as text if possible, else return its bytes; None if it does not exist.
 
     Bytes are returned for binary data and for content that does not survive being written back.
     """

@@ -247,7 +247,7 @@ async def _watch_ignore_files(process: subprocess.Popen[bytes], place: SearchPla
 def find_special_ignore_file(folder: str, ended: Callable[[], bool]) -> str | None:
     """Return the first ignore file in the folder, below or above it that is not a regular file.
 
-    Returns None if there is none, or if the search has `ended`.
+    Returns None if all are regular files, or if the search has `ended`.
     """
     real = Path(os.path.realpath(folder))
     for above in real.parents:
@@ -338,9 +338,10 @@ class LineMatches:
         self._keep(current, around)
 
     def _record(self, data: bytes, at: int) -> tuple[bytes, int, bool, bytes, int] | None:
-        """Parse the next line of output: file, line number, True if the line matches, text, and offset of the next line.
+        """Parse the next line of output.
 
-        Returns None if the data holds no further complete line.
+        Returns its file, line number, True if the line matches, text, and the offset of the next line; None if the
+        data holds no further complete line.
         """
         named = data.find(b"\0", at)
         ended = data.find(b"\n", named) if named >= 0 else -1

@@ -69,7 +69,7 @@ def compile_any_pattern(patterns: Iterable[str]) -> NamePattern:
 
 
 def translate_glob(glob: str) -> str:
-    """Return the expression for a path with slashes that fits the whole pattern. Raises `GlobError`."""
+    """Translate a glob to a regular expression that matches a complete path with slashes. Raises `GlobError`."""
     _check_bounds(glob)
     made: list[str] = []
     at = depth = 0

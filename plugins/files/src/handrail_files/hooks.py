@@ -28,7 +28,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """The versions of files that a session has seen, and files as text for other plugins."""
+    """Return the services: file versions that a session has seen, and files as text for other plugins."""
     from handrail import Service
 
     return [

@@ -47,7 +47,10 @@ def _list_written_roots(context: ToolContext) -> Sequence[Path]:
 
 
 def _find_linked_files(folder: Path, roots: Sequence[Path], until: float) -> list[str]:
-    """The linked ignore files in the roots that count for a search of the folder. `until`: the time (monotonic) by which it has to end."""
+    """Return the symlinked ignore files inside the roots that apply to a search of the folder.
+
+    `until`: the deadline of the scan, in monotonic time.
+    """
     if any(folder.is_relative_to(root) for root in roots):
         above = [parent for parent in folder.parents if any(parent.is_relative_to(root) for root in roots)]
         starts = [folder]

@@ -1,4 +1,4 @@
-"""What a session has read and written: a change of such a file by somebody else is noticed before it is written over."""
+"""Record of what a session has read and written, to detect outside changes before such a file is overwritten."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ CHEAP = 262_144
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """A file as it was read: what the system said of it and, where it was read whole, a digest of its bytes."""
+    """File as it was read.
+
+    `digest` covers all of its bytes; it is None unless the file was read completely and has at most `CHEAP` bytes.
+    """
 
     status: os.stat_result
     digest: bytes | None
@@ -50,9 +53,10 @@ class KnownVersions:
             self._versions.popitem(last=False)
 
     def check(self, path: Path, text: str, status: os.stat_result, data: bytes) -> None:
-        """Raise `Downstream` when the file, which is now `data`, is not what the session has read.
+        """Raise `Downstream` if the file, whose content is now `data`, differs from what the session has read.
 
-        What was never read itself, as what a name leads to since it became a link, is held against what was read under that name.
+        A file whose real path was never read, such as the target of a name that has become a symlink since, is compared
+        with what was read under the name `text`.
         """
         version = self._versions.get(path) or self._versions.get(text)
         if version is None:

@@ -50,7 +50,7 @@ class FolderScan:
 
 @dataclass(slots=True)
 class ListingResult:
-    """What was found so far."""
+    """Listing as collected so far."""
 
     entries: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     total: int = 0
@@ -106,7 +106,10 @@ async def list_directory(
 
 
 def _scan_folder(path: Path, left_out: NamePattern | None, most: int, over: float) -> FolderScan:
-    """The folder's first entries by name; what they are is only asked for these."""
+    """Return the first entries of the folder by name; only these are described.
+
+    `left_out` matches the names to omit, `most` limits the entries, and `over` is the deadline in monotonic time.
+    """
     with safe_open.open_folder(path) as folder:
         count, whole = 0, True
 
@@ -148,7 +151,7 @@ def _read_link_target(folder: safe_open.OpenFolder, name: str) -> str:
 
 
 def _add_scan(found: ListingResult, scanned: FolderScan, below: str) -> list[str]:
-    """Take in what a folder holds; the names of its folders, from the listed one on."""
+    """Add the scan of a folder to the result; return the names of its subfolders, relative to the listed folder."""
     found.total += scanned.count
     found.whole &= scanned.whole
     for entry in scanned.entries:

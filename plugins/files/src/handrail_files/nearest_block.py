@@ -1,4 +1,4 @@
-"""The place in a file that comes closest to a text which does not occur in it, shown so that the difference can be seen."""
+"""Nearest match for a text that does not occur in a file, shown so that the difference is visible."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class NearestBlock:
 
 
 def find_nearest_block(text: str, old: str) -> NearestBlock | None:
-    """The closest block; None when nothing is like it. Takes a bounded time: of a huge file, the beginning counts."""
+    """Return the most similar block, or None if nothing is similar enough.
+
+    The time is bounded: only the beginning of a huge file is searched.
+    """
     lines = text[:SEARCHED].split("\n")
     wanted = old.removesuffix("\n").split("\n")
     over = monotonic() + COMPARE_TIMEOUT_S
@@ -59,7 +62,7 @@ def find_nearest_block(text: str, old: str) -> NearestBlock | None:
 
 
 def _rank_by_same_lines(lines: list[str], wanted: list[str], over: float) -> list[int]:
-    """Where blocks begin that have most lines in common, whitespace and case aside."""
+    """Return the line indexes at which blocks with the most lines in common begin, ignoring whitespace and case."""
     places: dict[str, list[int]] = {}
     for index, line in enumerate(wanted):
         if key := _strip_whitespace(line):
@@ -74,7 +77,7 @@ def _rank_by_same_lines(lines: list[str], wanted: list[str], over: float) -> lis
 
 
 def _rank_by_words(lines: list[str], wanted: list[str], over: float) -> list[int]:
-    """Where blocks begin whose longest line has most words in common."""
+    """Return the line indexes at which blocks begin that share the most words with the longest line of the text."""
     index = max(range(len(wanted)), key=lambda at: len(wanted[at].strip()))
     words = set(_WORD.findall(wanted[index][:MAX_COMPARED_LETTERS]))
     shared: list[tuple[float, int]] = []
@@ -91,7 +94,7 @@ def _strip_whitespace(line: str) -> str:
 
 
 def _compute_similarity(wanted: list[str], block: list[str]) -> float:
-    """From 0 to 1, over the first lines of both."""
+    """Return the similarity of the first lines of both, from 0 to 1."""
     ours = "\n".join(line[:MAX_COMPARED_LETTERS].strip() for line in wanted[:LINES])
     theirs = "\n".join(line[:MAX_COMPARED_LETTERS].strip() for line in block[:LINES])
     return difflib.SequenceMatcher(None, ours[:LIKE_LETTERS], theirs[:LIKE_LETTERS], autojunk=False).ratio()
@@ -124,7 +127,10 @@ def _format_diff(wanted: list[str], block: list[str], first: int) -> str:
 
 
 def _show_whitespace(line: str, *, spaces: bool) -> str:
-    """Blanks as `·`, tabs as `→`, other blanks by their number; with `spaces` all of them, else those at the ends and the odd ones."""
+    """Make whitespace visible: spaces as `·`, tabs as `→`, other blanks as their code points.
+
+    With `spaces`, all spaces and tabs are shown, else only leading and trailing ones; other blanks always are.
+    """
     line = _ODD_BLANK.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", line)
     if spaces:
         return line.replace("\t", "→").replace(" ", "·")

@@ -1,4 +1,7 @@
-"""Lines that stand for text which a model left out: `// ... existing code ...`, `(rest of methods …)`, `# rest unchanged`."""
+"""Detection of placeholder lines for text that a model omitted.
+
+Examples: `// ... existing code ...`, `(rest of methods …)`, `# rest unchanged`.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ _LONGEST = 120
 
 
 def find_placeholder(new: str, *beside: str, limit: TimeLimit | None = None) -> tuple[int, str] | None:
-    """The first line of a new text that only says that something was left out: its number, from 1, and itself. Lines that occur in a text
-    `beside` are meant as they are.
+    """Return the number, from 1, and the text of the first placeholder line in a new text; None if it has no such line.
+
+    Lines that also occur in one of the texts `beside` are intentional and do not count.
     """
     for number, line in enumerate(new.split("\n"), 1):
         if limit is not None:
@@ -40,7 +44,7 @@ def find_placeholder(new: str, *beside: str, limit: TimeLimit | None = None) -> 
 
 
 def is_placeholder(line: str) -> bool:
-    """Whether a line is nothing but a word on what was left out."""
+    """Return True if a line consists only of a placeholder for omitted text."""
     if _MARKED.search(line) is None:
         return False
     bare = _COMMENT.sub("", _COMMENT.sub("", line)).strip()

@@ -62,7 +62,7 @@ async def read_many_files(
 
 
 async def _find_matching_files(pattern: str, context: ToolContext) -> tuple[list[str], str | None]:
-    """The files that fit, by name, and why there are none or not all."""
+    """Return the names of the matching files, sorted, and a note if there are no files or not all are included."""
     wild = WILDCARD.search(pattern)
     assert wild is not None
     base = re.match(r"(.*/)?", pattern[: wild.start()], re.DOTALL)
@@ -81,7 +81,7 @@ async def _find_matching_files(pattern: str, context: ToolContext) -> tuple[list
 
 
 async def _explain_no_files(args: Mapping[str, Any], context: ToolContext) -> str:
-    """Why a pattern gives no file: none fits, or those that do are left out."""
+    """Explain why a pattern yields no files: nothing matches, or the matches are hidden, ignored or may not be read."""
     result = await context.call("find_files", {**args, "ignore": False})
     if result.ok and result["matches"]:
         return "what fits it is hidden or ignored; name the file"

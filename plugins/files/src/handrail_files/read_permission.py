@@ -1,4 +1,4 @@
-"""Which files below a judged folder may be read: those that `read_file` would be let read, by every rule there is."""
+"""Read permission for files below a judged folder: those that all rules would let `read_file` read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class ReadPermission:
         self._reader: Tool | None = None
 
     async def may_read(self, path: str) -> bool:
-        """Whether the file or folder at this real path may be shown without a further question."""
+        """Return True if the file or folder at this real path may be shown without prompting the user again."""
         if path not in self._answers:
             self._answers[path] = await self._judged(path)
         return self._answers[path]
 
     async def is_open(self, path: str) -> bool:
-        """Whether anybody may read the file without a question at all."""
+        """Return True if the file may be read without any prompt."""
         return (await self._verdict(path)).decision is Decision.ALLOW
 
     async def _judged(self, path: str) -> bool:

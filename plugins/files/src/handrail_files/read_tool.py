@@ -46,7 +46,10 @@ MediaType = Literal["image", "audio", "video", "document"]
 
 @dataclass(frozen=True, slots=True)
 class MediaSignature:
-    """How a kind of media begins: `start`, and `word` at byte `at`. `box`: its first four bytes are the size of a box, as in MP4."""
+    """Signature of a media type: the file begins with `start` and has `word` at byte `at`.
+
+    `box`: the first four bytes are the size of a box, as in MP4.
+    """
 
     start: bytes
     type: MediaType
@@ -152,7 +155,7 @@ def _read_judged_file(
 
 @contextmanager
 def _open_file(path: Path, text: str) -> Generator[OpenedFile, None, None]:
-    """The judged file, open; what stands in the way is told with what to do instead."""
+    """Open the judged file; errors include a hint on what to do instead."""
     try:
         with safe_open.open_for_reading(path) as file:
             yield file
@@ -186,7 +189,7 @@ def _read_text(
 
 
 def _number_lines(lines: tuple[str, ...], first: int) -> tuple[str, int]:
-    """The lines with their numbers, and how many of them were too much to show."""
+    """Return the lines with their numbers, and how many lines were omitted because the text became too long."""
     pieces = [""] * (2 * len(lines))
     pieces[0::2] = _format_numbers(first, len(lines))
     pieces[1::2] = lines
@@ -200,7 +203,7 @@ def _number_lines(lines: tuple[str, ...], first: int) -> tuple[str, int]:
 
 
 def _format_numbers(first: int, count: int) -> list[str]:
-    """What stands before each of so many lines."""
+    """Return the prefixes with the line numbers for `count` lines from `first` on."""
     start, past = first // NUMBER_BLOCK_SIZE, (first + count - 1) // NUMBER_BLOCK_SIZE + 1
     numbers = [number for block in range(start, past) for number in _format_number_block(block)]
     before = first - start * NUMBER_BLOCK_SIZE

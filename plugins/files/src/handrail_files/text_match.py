@@ -1,6 +1,7 @@
-"""Where a text occurs in a file: exactly, or else by whole lines whose whitespace differs. Each way has a name, which the result tells.
+r"""Search for a text in a file: exactly, or else by complete lines that differ only in whitespace.
 
-Texts here have plain `\\n` line ends; `edit` puts the file's own back.
+Each strategy has a name, which the result reports. Texts here have plain `\n` line ends; `edit` restores the file's
+own.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class MatchSet:
 
 
 def find_matches(text: str, old: str, new: str, limit: TimeLimit, *, several: bool = False) -> MatchSet | None:
-    """Return where `old` occurs, and what `new` would be there; None where nothing comes near enough to be changed.
+    """Return the occurrences of `old` with their replacements made from `new`; None if nothing matches closely enough.
 
-    `several`: all places are to be changed. Raises `TimedOut` past the limit, `InvalidArguments` where there are too many places to change.
+    `several`: all occurrences are to be replaced. Raises `TimedOut` past the limit, `InvalidArguments` if there are too
+    many occurrences to replace.
     """
     exact = _every_occurrence(text, old, new) if several else _first_occurrences(text, old, new)
     if exact.count or not old.strip():
@@ -191,7 +193,10 @@ def _borders(pattern: list[int]) -> list[int]:
 def _keep_unchanged_ends(
     old: list[str], there: list[str], new: list[str], fitted: LineFitter, limit: TimeLimit
 ) -> list[str]:
-    """The new lines, with the file's own where old and new text begin and end alike: nobody meant to change these."""
+    """Return the new lines, keeping the file's own lines where the old and the new text begin and end alike.
+
+    Those lines were not meant to change.
+    """
     head = _count_common_lines(old, new)
     tail = _count_common_lines(old[head:][::-1], new[head:][::-1])
     middle = fitted(old, there, new, limit)[head : len(new) - tail]
@@ -199,7 +204,7 @@ def _keep_unchanged_ends(
 
 
 def _count_common_lines(some: list[str], others: list[str]) -> int:
-    """How many lines both begin with."""
+    """Return the number of lines in the common prefix."""
     pairs = enumerate(zip(some, others, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(some), len(others)))
 
@@ -209,7 +214,7 @@ def _return_as_given(old: list[str], there: list[str], new: list[str], limit: Ti
 
 
 def _reindent_lines(old: list[str], there: list[str], new: list[str], limit: TimeLimit) -> list[str]:
-    """The new lines, indented as the file is where the old text's indentation differs from it."""
+    """Return the new lines, reindented to match the file if the old text's indentation differs from it."""
     pairs = [(_get_indent(ours), _get_indent(theirs)) for ours, theirs in zip(old, there, strict=True) if ours.strip()]
     known = dict(reversed(pairs))
     alike = all(known[ours] == theirs for ours, theirs in pairs)
@@ -230,14 +235,17 @@ def _reindent_lines(old: list[str], there: list[str], new: list[str], limit: Tim
 
 
 def _is_uniform_shift(pairs: list[tuple[str, str]]) -> bool:
-    """Whether the old text is the file's, moved as a whole or with other letters for a level."""
+    """Return True if the old text is the file's, shifted uniformly or with other characters per indentation level."""
     return len({len(theirs) - len(ours) for ours, theirs in pairs}) == 1 or all(
         "\t" in theirs or not theirs or "\t" in ours for ours, theirs in pairs
     )
 
 
 def _compute_indent_step(known: dict[str, str]) -> float | None:
-    """How wide a blank of the old text's indentation is in the file, where both have the same levels in blanks of another number."""
+    """Return how many spaces in the file correspond to one space of the old text's indentation.
+
+    Returns None unless both have the same nesting levels, indented by spaces only, and there are at least two levels.
+    """
     levels = sorted((len(ours), len(theirs)) for ours, theirs in known.items())
     deeper = all(here[1] < there[1] for here, there in pairwise(levels))
     if len(levels) < 2 or not deeper or any(set(indent) - {" "} for pair in known.items() for indent in pair):
@@ -284,7 +292,10 @@ def _squeeze_whitespace(line: str) -> str:
 
 
 def _needed_blank(line: str, start: int, end: int) -> str:
-    """Return the blank that stands for those between two places: none beside what is no part of a word, which mean nothing in most languages."""
+    """Return the replacement for the blanks between two offsets: one space between word characters, else nothing.
+
+    Blanks beside other characters have no meaning in most languages.
+    """
     return " " if all(letter.isalnum() or letter == "_" for letter in (line[start - 1], line[end])) else ""
 
 

@@ -46,15 +46,15 @@ class LineSlice:
 
 
 class ByteSource(Protocol):
-    """Where bytes come from."""
+    """Source of bytes, called for one block after another."""
 
     def __call__(self) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes; empty at the end."""
         ...
 
 
 def detect_encoding_name(sample: bytes) -> str | None:
-    """The encoding of a file that begins with `sample`; None for binary data."""
+    """Return the encoding of a file that begins with `sample`; None for binary data."""
     for mark, name in BOMS:
         if sample.startswith(mark):
             return name
@@ -76,13 +76,19 @@ def detect_encoding_name(sample: bytes) -> str | None:
 
 
 def _is_mostly_utf8(sample: bytes, *, whole: bool) -> bool:
-    """Whether what is no UTF-8 is a mistake in a text that is: in any other encoding hardly a letter would look so."""
+    """Return True if the invalid bytes are errors in text that is otherwise UTF-8.
+
+    In any other encoding, hardly any character would look like valid UTF-8.
+    """
     mistakes = codecs.getincrementaldecoder("utf-8")("replace").decode(sample, final=whole).count("\ufffd")
     return len(LETTER.findall(sample)) >= RIGHT * mistakes
 
 
 def _detect_utf16(sample: bytes) -> str | None:
-    """UTF-16 without a mark: text of mostly Western letters has a NUL in every second place and in no other."""
+    """Detect UTF-16 without a byte order mark; None if the sample does not look like it.
+
+    Text of mostly Western letters has NUL in every second byte and in hardly any other.
+    """
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     half = len(sample) // 2
     if max(even, odd) < max(WIDE_LETTERS, half * 0.4) or min(even, odd) > half * 0.05:
@@ -93,7 +99,10 @@ def _detect_utf16(sample: bytes) -> str | None:
 
 
 def read_blocks(fd: int, first: bytes, go_on: Callable[[], None]) -> ByteSource:
-    """The file's bytes: `first`, which has been read already, and then the rest. `go_on` raises to stop between two blocks."""
+    """Return a source of the file's bytes: `first`, which has been read already, and then the rest.
+
+    `go_on` raises to stop between two blocks.
+    """
     waiting = [first]
 
     def following() -> bytes:
@@ -120,7 +129,7 @@ def _skip_hole(fd: int) -> None:
 
 
 def decode_to_utf8(source: ByteSource, encoding: str) -> ByteSource:
-    """The same text as UTF-8, for encodings in which a line's end is not one byte."""
+    """Return a source of the same text in UTF-8, for encodings in which a line end is more than one byte."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
 
     def following() -> bytes:
@@ -134,7 +143,7 @@ def decode_to_utf8(source: ByteSource, encoding: str) -> ByteSource:
 
 
 def is_cr_terminated(sample: bytes, encoding: str) -> bool:
-    """Whether carriage returns alone end the lines of a file that begins with `sample`, as on old Macs."""
+    """Return True if carriage returns alone end the lines of a file that begins with `sample`, as on old Macs."""
     # What follows the last one is not known.
     if b"\r" not in sample or (encoding in ("utf-8", "latin-1") and b"\n" in sample):
         return False
@@ -143,7 +152,7 @@ def is_cr_terminated(sample: bytes, encoding: str) -> bool:
 
 
 def replace_carriage_returns(source: ByteSource) -> ByteSource:
-    """The same bytes with `\\n` for each carriage return."""
+    r"""Return a source of the same bytes with `\n` for each carriage return."""
     return lambda: source().replace(b"\r", b"\n")
 
 
@@ -184,7 +193,7 @@ def read_lines(source: ByteSource, *, offset: int, limit: int, count_all: bool, 
 
 
 def _skip_lines(source: ByteSource, offset: int) -> tuple[int, bytes, bool]:
-    """How many lines were skipped, what was read behind them, and whether that was the end."""
+    """Skip lines; return how many were skipped, the bytes read after them, and True if the end was reached."""
     skipped = 0
     ends_open = False
     while skipped < offset:

@@ -1,4 +1,4 @@
-"""The time that comparing texts may take in a thread, which nothing else can end."""
+"""Time limit for comparing texts in a thread, which cannot be interrupted from outside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TimeLimit:
         self._until = monotonic() + seconds
 
     def stop(self) -> None:
-        """End the work at its next check: nobody waits for it any more."""
+        """Make the work end at its next check, after its result became irrelevant."""
         self._until = 0.0
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
-"""Search results verified by handles: each is still the file that its name stands for, and not one that a link led to for a moment.
+"""Search results verified by handles: each name still refers to the same file, and not briefly to a symlink's target.
 
-The searching program opens files by name. Whoever puts a link in place of a file between its look and its opening has it read something else,
-which changes the folder at that moment.
+The search program opens files by name. If a file is replaced by a symlink between the check and the open, the program
+reads something else; but that also changes the folder at that moment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class VerifiedResults:
     began_ns: int
 
     def is_unchanged(self, name: str) -> bool:
-        """True if no folder on the way to a file has changed since, so that the name stood for the same file all the time."""
+        """Return True if no folder on the path to a file has changed since.
+
+        The name then referred to the same file all the time.
+        """
         try:
             with ExitStack() as held:
                 folders = self._way(name, held)
@@ -41,7 +44,7 @@ class VerifiedResults:
             return False
 
     def exists(self, name: str) -> bool:
-        """True if a name leads to something without any link on the way."""
+        """Return True if a name exists and no symlink is on the path to it."""
         try:
             with ExitStack() as held:
                 folder = self._way(name, held)[-1]
@@ -52,7 +55,7 @@ class VerifiedResults:
         return True
 
     def holds(self, name: str, lines: Mapping[int, str], shown: Callable[[bytes], str]) -> bool:
-        """True if the file of this name holds these lines, by number, as `shown` makes them of its bytes."""
+        """Return True if the file with this name has these lines, by number, after `shown` has converted its bytes."""
         try:
             with ExitStack() as held:
                 folder = self._way(name, held)[-1]

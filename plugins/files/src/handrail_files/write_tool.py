@@ -32,7 +32,7 @@ TITLE = "Write a file"
 
 
 class NewFile(BaseModel):
-    """What to write, and where."""
+    """Parameters of a file write."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -44,7 +44,7 @@ class NewFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """What will be written, and what is there now: text, the bytes of a binary file, or nothing (None)."""
+    """Content to write, and the current one: text, the bytes of a binary file, or None if the file does not exist."""
 
     path: Path
     data: bytes
@@ -115,18 +115,21 @@ def _build_confirmation(new: NewFile, verdict: Verdict) -> EditConfirmation:
 
 
 def get_written_path(verdict: Verdict) -> Path | None:
-    """The one real file that a judged call would write."""
+    """Return the one real file that a judged call would write; None unless it is exactly one."""
     real = {touch.what for part in verdict.parts for touch in part.touches if touch.kind == "write"}
     return Path(real.pop()) if len(real) == 1 else None
 
 
 def is_workspace_change_only(verdict: Verdict) -> bool:
-    """Whether the call is asked about only because it changes the workspace, which it may read without a question."""
+    """Return True if the call needs approval only because it changes the workspace.
+
+    It may read there without a prompt.
+    """
     return all(reason.code == "write_inside" for reason in verdict.reasons)
 
 
 def check_approved(verdict: Verdict, diff: RenderedDiff, text: str) -> None:
-    """Raise `Downstream` when a person has said yes to another change than the one that would be made now."""
+    """Raise `Downstream` if the user approved a change other than the one that would be made now."""
     shown = verdict.approved
     if isinstance(shown, EditConfirmation) and shown.diff and shown.diff != diff.asked:
         raise Downstream(

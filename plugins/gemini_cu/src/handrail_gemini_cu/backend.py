@@ -64,13 +64,13 @@ class GeminiComputerUse(VisionBackend):
 
     @classmethod
     def missing(cls) -> str | None:
-        """Which package it lacks."""
+        """Return which package is missing, or None."""
         absent = [name for name in ("google.genai", "PIL") if not _is_installed(name)]
         return f"it needs {', '.join(absent)}; handrail install handrail-gemini-cu brings them" if absent else None
 
     @classmethod
     def unfit(cls, config: BaseModel) -> str | None:
-        """Whether the model is one that cannot do this, as far as its name tells."""
+        """Return why the model cannot plan, as far as its name shows; None if nothing prevents it."""
         assert isinstance(config, GeminiConfig)
         return explain_unsupported(config.model, config.environment)
 
@@ -95,7 +95,7 @@ class GeminiComputerUse(VisionBackend):
             self._http = None
 
     async def plan(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> Plan:
-        """What Gemini wants done next. Words beside a call are its reasoning; words alone end the task."""
+        """Return Gemini's next actions. Text beside a call is its reasoning; text alone ends the task."""
         from handrail_gemini_cu.conversation import ModelReply, compute_held_keys
         from handrail_gemini_cu.frame_encoder import compute_sent_size
 
@@ -128,7 +128,10 @@ class GeminiComputerUse(VisionBackend):
         )
 
     def _made(self, network: NetworkAccess) -> tuple[Client, httpx.AsyncClient]:
-        """The client, and what it sends with: left to itself it would follow redirects, the key and the pictures with it."""
+        """Create the client and the HTTP client it sends with.
+
+        By default, the client would follow redirects and send the key and the pictures along.
+        """
         import httpx
         from google.genai import Client, types
 
@@ -172,7 +175,7 @@ class GeminiComputerUse(VisionBackend):
         ).contents()
 
     async def _asked(self, contents: list[types.Content]) -> types.Candidate:
-        """The model's answer. A call that the model could not write down rightly is asked for again."""
+        """Return the model's answer, asking again if the model wrote a malformed call."""
         from google.genai import types
 
         for _ in range(self.config.attempts):
@@ -219,7 +222,7 @@ class GeminiComputerUse(VisionBackend):
         return clean_server_text(said, (self._key,))
 
     def _refusal(self, exc: errors.APIError) -> str:
-        """What the API said, and the cure where it is plain."""
+        """Format the API's error, with a remedy if it is obvious."""
         config, message = self.config, self._shown(exc.message or "")
         said = " ".join(self._shown(str(word)) for word in (exc.code, exc.status) if word)
         told = f"the Gemini API answered {said} for the model {config.model!r}: {message}"
@@ -256,7 +259,10 @@ class GeminiComputerUse(VisionBackend):
 
 
 def explain_unsupported(model: str, environment: str) -> str | None:
-    """Why a model cannot plan in an environment, by the generation that its name tells; None for a name that tells nothing."""
+    """Return why a model cannot plan in an environment, judging by the generation in its name.
+
+    Returns None for a suitable model and for a name that shows no generation.
+    """
     found = VERSION.fullmatch(model)
     if found is None:
         other = re.fullmatch(r"(?:models/)?(?:gemma|imagen|veo|text-embedding|embedding|learnlm)\b.*", model)
@@ -277,7 +283,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _create_picture_maker(longest: int) -> Callable[[Frame], types.FunctionResponsePart]:
-    """Makes parts of frames, each once."""
+    """Return a function that encodes frames as parts, each frame only once."""
     from google.genai import types
 
     from handrail_gemini_cu.frame_encoder import encode_png
@@ -303,7 +309,7 @@ def _list_calls(candidate: types.Candidate) -> tuple[FunctionCall, ...]:
 
 
 def _get_text(candidate: types.Candidate) -> str:
-    """What it said, without its thoughts."""
+    """Return the text of the answer, without its thoughts."""
     parts = (candidate.content.parts if candidate.content else None) or []
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
 

@@ -1,4 +1,4 @@
-"""Keys that a planning model never presses, in whatever spelling and on whatever platform."""
+"""Keys that a planning model never presses, in any spelling and on any platform."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ PLANNING_CAPABILITY = "plan_actions"
 
 
 class BlockedKeys(Evaluator):
-    """Refuses some chords to calls that are part of what a backend planned; a person may press them, and so may other agents."""
+    """Evaluator that denies certain chords to calls planned by a backend; users and other agents may press them."""
 
     name = "computer_use"
 
     def applies(self, tool: Tool) -> bool:
-        """Only what gives input."""
+        """Return True for tools that produce input."""
         return tool.inputs
 
     async def opinion(self, invocation: Invocation, judging: EvaluationContext) -> Opinion | None:
-        """A refusal, for keys that hold a blocked chord."""
+        """Deny keys that contain a blocked chord."""
         if not any(PLANNING_CAPABILITY in above.tool.requires for above in _iter_parents(invocation)):
             return None
         chord = _parse_chord(invocation)

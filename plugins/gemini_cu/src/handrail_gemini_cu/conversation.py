@@ -1,4 +1,4 @@
-"""What is sent to the model: the task, what it asked for so far, and what came of it, as the API wants to have it."""
+"""Messages sent to the model: the task, its calls so far, and their results, in the form that the API expects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ PictureMaker = Callable[[Frame], "types.FunctionResponsePart"]
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What the model said: its own content, which it wants back as it was (signatures of thoughts among it), and the calls in it."""
+    """Reply of the model: its own content and the calls in it.
+
+    The content must be sent back to the model unchanged, including thought signatures.
+    """
 
     content: types.Content
     calls: tuple[FunctionCall, ...]
@@ -33,7 +36,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What came of one call: the actions it meant that were planned, and the results of those that were tried."""
+    """Outcome of one call: the actions planned for it, and the results of those that were tried."""
 
     call: FunctionCall
     actions: tuple[PlannedAction, ...]
@@ -49,7 +52,7 @@ class CallOutcome:
 
     @property
     def approved(self) -> bool:
-        """Whether a person said yes to what the model's safety check asked."""
+        """True if the user approved what the model's safety check asked about."""
         return (
             is_approval_needed(self.call)
             and bool(self.results)
@@ -59,7 +62,7 @@ class CallOutcome:
 
 
 def list_outcomes(turn: Turn) -> list[CallOutcome]:
-    """What came of each call of a turn of this backend's."""
+    """Return the outcome of each call in a turn planned by this backend."""
     reply: ModelReply = turn.plan.ref
     tried = list(zip(turn.plan.actions, turn.results, strict=False))
     return [
@@ -73,12 +76,12 @@ def list_outcomes(turn: Turn) -> list[CallOutcome]:
 
 
 def is_own_turn(turn: Turn) -> bool:
-    """Whether the turn was planned by this backend."""
+    """Return True if the turn was planned by this backend."""
     return isinstance(turn.plan.ref, ModelReply)
 
 
 def compute_held_keys(history: Sequence[Turn], surface: ModelSurface) -> HeldKeys:
-    """The keys that the model holds down by now: what it asked for is gone through once more."""
+    """Return the keys that the model now holds down, by replaying its calls."""
     held = HeldKeys()
     again = ModelSurface(surface.frame, surface.sent, surface.settings, surface.platform, held)
     for turn in filter(is_own_turn, history):
@@ -90,7 +93,7 @@ def compute_held_keys(history: Sequence[Turn], surface: ModelSurface) -> HeldKey
 
 @dataclass(frozen=True, slots=True)
 class TaskConversation:
-    """One task as the model is told it. `picture` makes a part of a frame; `browsing`: the screen shows the session's browser."""
+    """Messages of one task. `picture` encodes a frame as a part; `browsing`: the screen shows the session's browser."""
 
     instruction: str
     history: Sequence[Turn]
@@ -101,7 +104,7 @@ class TaskConversation:
     browsing: bool
 
     def contents(self) -> list[types.Content]:
-        """The entries, the task first: at most `entries` of them, with the newest `pictures`, of which the screen as it is now is one."""
+        """Return at most `entries` entries, the task first, with the newest `pictures`, one of them the current screen."""
         kept = list(self.history)[-((self.entries - 1) // 2) :]
         shown = self._shown(kept)
         told = [self._task(len(self.history) - len(kept), shown)]
@@ -112,7 +115,7 @@ class TaskConversation:
         return told
 
     def _shown(self, kept: Sequence[Turn]) -> set[int]:
-        """The newest frames, by identity."""
+        """Return the newest frames, by identity."""
         frames = [frame for turn in kept for frame in (*turn.frames.values(), turn.frame) if frame is not None]
         newest = dict.fromkeys(id(frame) for frame in reversed([*frames, self.frame]))
         return set(list(newest)[: self.pictures])
@@ -150,7 +153,7 @@ class TaskConversation:
         return [said, types.Content(role="user", parts=parts or [types.Part(text="Go on.")])]
 
     def _answer(self, outcome: CallOutcome, turn: Turn, shown: set[int], url: str) -> types.Part:
-        """The response to one call; each has the address of the page, and a picture as long as it is among the newest."""
+        """Build the response to one call, with the page's address, and a picture if it is among the newest."""
         from google.genai import types
 
         response: dict[str, Any] = {"url": turn.urls.get(outcome.call.id, url) if self.browsing else url}
@@ -171,7 +174,7 @@ class TaskConversation:
         )
 
     def _url(self, turns: Sequence[Turn], known: str) -> str:
-        """The address of the page after some turns, as far as a result told it or the browser was looked at."""
+        """Return the page's address after some turns, as far as a result or a look at the browser revealed it."""
         for turn in turns:
             for result in turn.results:
                 known = str(result.get("url") or known)
@@ -188,7 +191,7 @@ class TaskConversation:
 
 
 def _format_result(result: ToolResult) -> Mapping[str, Any]:
-    """A result as the model is told it: no pictures, and not at any length."""
+    """Format a result for the model, without pictures and limited in length."""
     told = {key: value for key, value in result.wire().items() if key not in OMITTED_KEYS}
     if "error" in result:
         told["error"] = result["error"]["message"]

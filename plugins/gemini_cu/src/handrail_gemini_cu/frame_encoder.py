@@ -15,13 +15,13 @@ COMPRESSION = 1
 
 
 def compute_sent_size(frame: Frame, longest: int) -> Size:
-    """The size that the frame is sent in."""
+    """Return the size in which the frame is sent."""
     height, width = frame.pixels.shape[:2]
     return fit_size(Size(width, height), longest=longest)
 
 
 def encode_png(frame: Frame, longest: int) -> bytes:
-    """The frame as it is sent."""
+    """Encode the frame as the PNG that is sent."""
     size = compute_sent_size(frame, longest)
     picture = Image.fromarray(np.ascontiguousarray(frame.pixels[..., ::-1]))
     if picture.size != (size.width, size.height):

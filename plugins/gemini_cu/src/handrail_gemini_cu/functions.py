@@ -33,7 +33,7 @@ MIN_WAIT_S, MAX_WAIT_S = 0.1, 60.0
 
 
 class UnmappableCall(Exception):
-    """What the model asked for cannot be carried out; the text tells it why."""
+    """A call of the model that cannot be carried out; the text tells the model why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class HeldKeys:
         return list(self.used)
 
     def press(self) -> None:
-        """A key was pressed with them."""
+        """Record that a key was pressed together with the held ones."""
         self.used = dict.fromkeys(self.used, True)
 
 
 class CallSettings(Protocol):
-    """What a person has set that calls depend on."""
+    """User settings on which calls depend."""
 
     @property
     def environment(self) -> Environment: ...
@@ -74,7 +74,10 @@ class CallSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSurface:
-    """What the model's numbers are about: the picture as it was sent, and where it lies on the screen. `platform` is a `sys.platform`."""
+    """Coordinate system of the model's numbers: the picture that was sent, and its position on the screen.
+
+    `platform` is a `sys.platform`.
+    """
 
     frame: Frame
     sent: Size
@@ -88,11 +91,11 @@ class ModelSurface:
 
     @property
     def main_key(self) -> str:
-        """What goes with letters in shortcuts."""
+        """The modifier used in shortcuts with letters."""
         return "command" if self.platform == "darwin" else "ctrl"
 
     def place(self, call: FunctionCall, x: str = "x", y: str = "y") -> tuple[int, int]:
-        """The screen pixel that two arguments name."""
+        """Return the screen pixel given by two arguments."""
         values = [_get_number(call, name) for name in (x, y)]
         try:
             inside = TO_999.point(values[0], values[1], self.sent)
@@ -101,7 +104,7 @@ class ModelSurface:
         return Transform(self.frame.screen, self.sent.width, self.sent.height).to_screen(*inside)
 
     def notches(self, call: FunctionCall, direction: str, default: int, *names: str) -> int:
-        """Notches of the wheel for a length that the first of some arguments gives."""
+        """Return the wheel notches for the length given by the first argument present."""
         if "magnitude_in_wheel_clicks" in call.args:
             wanted = _get_number(call, "magnitude_in_wheel_clicks")
         else:
@@ -117,7 +120,10 @@ ActionMapper = Callable[[FunctionCall, ModelSurface], MappedActions]
 
 
 def map_call(call: FunctionCall, surface: ModelSurface) -> tuple[PlannedAction, ...]:
-    """What a call of the model means; one action with its `problem` where it cannot be carried out. None for what is but a look."""
+    """Return the actions for a call of the model; empty if it only looks.
+
+    A call that cannot be carried out becomes one action with its `problem`.
+    """
     try:
         mapper = FUNCTIONS.get(call.name)
         if mapper is None:
@@ -135,7 +141,10 @@ def map_call(call: FunctionCall, surface: ModelSurface) -> tuple[PlannedAction, 
 
 
 def is_approval_needed(call: FunctionCall) -> bool:
-    """Whether the model's safety check wants a person's yes; whatever it says is taken for that unless it plainly allows."""
+    """Return True if the model's safety check requires the user's approval.
+
+    Any decision counts as requiring it unless it clearly allows the call.
+    """
     decision = _get_safety_decision(call)
     return decision is not None and decision[0] not in ALLOWING_WORDS
 
@@ -151,7 +160,7 @@ def _build_question(call: FunctionCall) -> str | None:
 
 
 def _get_safety_decision(call: FunctionCall) -> tuple[str, str] | None:
-    """What the safety check said of a call, and how it explains that."""
+    """Return the safety check's decision on a call and its explanation, or None."""
     given = call.args.get("safety_decision")
     if given is None:
         return None
@@ -232,9 +241,10 @@ def _map_type(call: FunctionCall, surface: ModelSurface) -> MappedActions:
 
 
 def _map_type_at(call: FunctionCall, surface: ModelSurface) -> MappedActions:
-    """Models are told that Enter follows and that the field is emptied first, unless they say otherwise.
+    """Map a call that types at a point.
 
-    `replace_text` empties proved text fields only, so that clearing never reaches the cells of a sheet or the files of a folder.
+    Models are told that Enter follows and that the field is cleared first, unless they say otherwise. `replace_text`
+    clears only verified text fields, so that clearing never reaches the cells of a sheet or the files of a folder.
     """
     _check_no_keys_held(call, surface)
     x, y = surface.place(call)
@@ -340,12 +350,15 @@ def _build_history_hotkey(surface: ModelSurface, arrow: str, bracket: str) -> Pl
 def _prefer_browser_tool(
     surface: ModelSurface, args: Mapping[str, Any], by_hand: Sequence[PlannedAction]
 ) -> MappedActions:
-    """A call of the browser's own tool, or the same by hand where there is none. Elsewhere the hands are all there is."""
+    """Return a call of the browser's own tool, with manual actions as a fallback; outside a browser, only these."""
     return [PlannedAction(BROWSER_TOOL, args, instead=tuple(by_hand))] if surface.environment == "browser" else by_hand
 
 
 def _check_address(text: str) -> str:
-    """The address of a page. A bare host or `host:port` is one; other schemes than http and https, and passwords, are not."""
+    """Return the address of a page; raise `UnmappableCall` for anything else.
+
+    A bare host or `host:port` is accepted; schemes other than http and https, and passwords, are not.
+    """
     text = text.strip()
     scheme, separator, rest = text.partition("://")
     if separator and scheme.lower() not in ("http", "https"):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def open_tasks(context: ServiceContext) -> SessionTasks:
-    """What a session has not finished."""
+    """Create the service that holds a session's unfinished tasks."""
     from handrail_gemini_cu.task_runner import SessionTasks
 
     return SessionTasks()
@@ -21,7 +21,7 @@ async def open_tasks(context: ServiceContext) -> SessionTasks:
 
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
-    """The backend `gemini_computer_use`."""
+    """Return the vision backend `gemini_computer_use`."""
     from handrail_gemini_cu.backend import GeminiComputerUse
 
     return [GeminiComputerUse]
@@ -29,7 +29,7 @@ def handrail_register_vision_backends() -> list[type[VisionBackend]]:
 
 @hookimpl
 def handrail_register_tools() -> list[Tool]:
-    """The tool that carries out what a backend plans."""
+    """Return the tool that carries out what a backend plans."""
     from handrail_gemini_cu.tool import execute_computer_use
 
     return [execute_computer_use]
@@ -37,7 +37,7 @@ def handrail_register_tools() -> list[Tool]:
 
 @hookimpl
 def handrail_register_evaluators() -> list[Evaluator]:
-    """Who keeps planning models from certain keys."""
+    """Return the evaluator that denies certain keys to planning models."""
     from handrail_gemini_cu.blocked_keys import BlockedKeys
 
     return [BlockedKeys()]
@@ -45,7 +45,7 @@ def handrail_register_evaluators() -> list[Evaluator]:
 
 @hookimpl
 def handrail_register_config() -> type[ComputerUseConfig]:
-    """`[plugins.gemini_cu]`."""
+    """Return the schema of `[plugins.gemini_cu]`."""
     from handrail_gemini_cu.config import ComputerUseConfig
 
     return ComputerUseConfig
@@ -53,7 +53,7 @@ def handrail_register_config() -> type[ComputerUseConfig]:
 
 @hookimpl
 def handrail_register_services() -> list[Service]:
-    """What a session has not finished."""
+    """Return the service that holds a session's unfinished tasks."""
     from handrail import Service
 
     return [Service("computer_use", open_tasks, "session")]

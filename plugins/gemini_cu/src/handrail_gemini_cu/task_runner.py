@@ -48,15 +48,15 @@ RESULT_KEYS: Final = ("status", "description", "target", "coordinates", "effect"
 
 
 class BrowserAccess(Protocol):
-    """What is needed of the capability `browser`."""
+    """Required part of the capability `browser`."""
 
     async def address(self) -> str | None:
-        """Where the active tab is; None while no browser runs."""
+        """Return the address of the active tab; None while no browser is running."""
         ...
 
 
 class ScreenSurfaces(Protocol):
-    """What is needed of the capability `hands`."""
+    """Required part of the capability `hands`."""
 
     async def surfaces(self) -> list[Window]:
         """Everything that covers a part of the screen, topmost first."""
@@ -65,9 +65,9 @@ class ScreenSurfaces(Protocol):
 
 @dataclass(slots=True)
 class UnfinishedTask:
-    """A task under way, until it is done: what came of it so far, and a turn that was broken off.
+    """Task that is not finished yet: its turns so far, and an interrupted one.
 
-    `observation`: what the places of that turn belong to.
+    `observation`: the observation to which the coordinates of that turn belong.
     """
 
     instruction: str
@@ -84,7 +84,7 @@ class SessionTasks:
         self.unfinished: UnfinishedTask | None = None
 
     def take(self, instruction: str, backend: str | None) -> UnfinishedTask:
-        """The task of an instruction: the one that is not finished, if it is that one, else a new one in its place."""
+        """Return the task for an instruction: the unfinished one if it matches, else a new one that replaces it."""
         task = self.unfinished
         if task is None or (task.instruction, task.backend) != (instruction, backend):
             task = self.unfinished = UnfinishedTask(instruction, backend)
@@ -97,7 +97,7 @@ class SessionTasks:
 
 @dataclass(slots=True)
 class CallBudget:
-    """What one call may still spend."""
+    """Remaining budget of one call."""
 
     limits: ComputerUseConfig
     began: float = field(default_factory=monotonic)
@@ -110,7 +110,7 @@ class CallBudget:
 
     @property
     def spent(self) -> str | None:
-        """Which part of it is used up."""
+        """The part of the budget that is used up, or None."""
         limits, cost = self.limits, self.cost
         if self.steps >= limits.max_steps:
             return f"{limits.max_steps} steps are taken"
@@ -124,7 +124,7 @@ class CallBudget:
 
 
 async def plan_actions(instruction: str, context: ToolContext) -> dict[str, Any]:
-    """The next actions as they are planned; nothing is done."""
+    """Return the next planned actions without doing anything."""
     screen = cast("Screen", await context.service("screen"))
     answered = await context.vision.plan(await screen.capture(), instruction, ())
     plan = answered.value
@@ -137,7 +137,7 @@ async def plan_actions(instruction: str, context: ToolContext) -> dict[str, Any]
 
 
 async def run_instruction(instruction: str, context: ToolContext) -> dict[str, Any]:
-    """Carry out an instruction, or go on with one that was not finished."""
+    """Carry out an instruction, or continue one that was not finished."""
     tasks = cast("SessionTasks", await context.service("computer_use"))
     task = tasks.take(instruction, context.session.backend)
     work = TaskRun(context, tasks, task, await context.service("screen"), await context.service("hands"))
@@ -206,9 +206,9 @@ class TaskRun:
     # Looking and planning
 
     async def _look(self, *, changed: bool = False) -> Frame:
-        """The screen as it is now; places that are named in this picture are good for as long as its windows stay where they are.
+        """Capture the current screen; coordinates in this picture are valid while its windows stay in place.
 
-        `changed`: something was done that took effect. A page is there a moment before it is painted.
+        `changed`: an action took effect. A page exists a moment before it is painted.
         """
         frame, late = await self._screen.capture(), monotonic() + scale_timeout(PAINTED_S)
         while changed and self._shows(frame) and monotonic() < late:
@@ -225,13 +225,13 @@ class TaskRun:
         return frame
 
     def _shows(self, frame: Frame) -> bool:
-        """Whether the screen is as it was at the last look."""
+        """Return True if the screen has not changed since the last capture."""
         import numpy as np
 
         return self._shown is not None and np.array_equal(self._shown.pixels, frame.pixels)
 
     async def _address(self) -> str | None:
-        """Where the session's browser is: also a click on the screen may have led it elsewhere."""
+        """Return the address of the session's browser, which a click on the screen may have changed, too."""
         try:
             pages = cast("BrowserAccess", await self._context.service("browser"))
         except ToolUnavailable:
@@ -260,7 +260,7 @@ class TaskRun:
     # Acting
 
     async def _turn(self, begun: Turn) -> Turn:
-        """The turn, carried out until something fails; what was done of it in an earlier call is not done again."""
+        """Carry out the turn until something fails; actions already done in an earlier call are not repeated."""
         plan, results, frames, urls = begun.plan, list(begun.results), dict(begun.frames), dict(begun.urls)
         place = 0
         for id, group in _group_actions(plan.actions):
@@ -286,7 +286,10 @@ class TaskRun:
         return Turn(plan, tuple(results), last, frames=frames, urls=urls)
 
     async def _acted(self, action: PlannedAction) -> ToolResult:
-        """What came of one action; the call is over where a person has to be there, says no to the model's safety check, or stops it."""
+        """Carry out one action and return its result.
+
+        Ends the call if a user must be present, denies what the model's safety check asked about, or stops the action.
+        """
         self._context.checkpoint()
         result = await self._do(action)
         if result.error_code == NoConfirmer.code:
@@ -319,7 +322,11 @@ class TaskRun:
         return await self._context.call(action.tool, args, ask=action.ask)
 
     def _placed(self, action: PlannedAction) -> Mapping[str, Any]:
-        """The arguments, with places in pixels of the newest observation, for tools that take one."""
+        """Return the arguments for an action.
+
+        For tools that accept an observation, coordinates are converted to pixels of the one that the plan was made
+        from.
+        """
         tool = self._context.session.listing.known(action.tool)
         args = dict(action.args)
         named = [(x, y) for x, y in POINT_ARGUMENTS if _is_number(args.get(x)) and _is_number(args.get(y))]
@@ -342,7 +349,10 @@ class TaskRun:
         self._task.turns[:] = [_keep_pictures(each, newest) for each in turns]
 
     def _waits(self, action: PlannedAction, result: ToolResult) -> dict[str, Any]:
-        """A person has to say yes, and nobody is there: the next call asks again, and goes on from here."""
+        """Build the result for an action that needs approval when no one can answer.
+
+        The next call asks again and continues from here.
+        """
         question = action.ask or result["error"]["message"]
         request = {"action": _describe_action(action), "question": question, "then": RESUME_HINT}
         return self._told({**result, "description": f"it waits for a yes: {question}", "confirmation_request": request})
@@ -365,13 +375,13 @@ class TaskRun:
 
 
 def _group_actions(actions: Sequence[PlannedAction]) -> list[tuple[str, list[PlannedAction]]]:
-    """Actions that belong together; those without an id stand alone."""
+    """Group the actions that share an id; each action without an id is a group of its own."""
     named = [(action.id or f"#{place}", action) for place, action in enumerate(actions)]
     return [(id, [action for _, action in group]) for id, group in groupby(named, key=lambda pair: pair[0])]
 
 
 def _keep_pictures(turn: Turn, pictures: Sequence[int]) -> Turn:
-    """The turn with those of its pictures that are among some, by identity."""
+    """Return the turn with only those of its pictures that are in the given list, by identity."""
     frames = {name: frame for name, frame in turn.frames.items() if id(frame) in pictures}
     return replace(turn, frames=frames, frame=turn.frame if id(turn.frame) in pictures else None)
 
@@ -386,7 +396,7 @@ def _to_picture_point(x: int, y: int, transform: Transform) -> tuple[int, int]:
 
 
 def _describe_action(action: PlannedAction) -> dict[str, Any]:
-    """A planned action as hosts are told of it; its places are screen pixels."""
+    """Describe a planned action for hosts; its coordinates are screen pixels."""
     shown: dict[str, Any] = {"function": action.name or action.tool, "tool": action.tool, "args": dict(action.args)}
     if action.ask is not None:
         shown["ask"] = action.ask

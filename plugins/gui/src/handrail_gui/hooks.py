@@ -71,14 +71,14 @@ def _explain_missing_desktops() -> str | None:
 
 
 async def open_desktops(context: ServiceContext) -> LocalDesktops:
-    """The desktops of this machine."""
+    """Open the desktops of this machine."""
     from handrail_gui.private.service import open_desktops
 
     return await open_desktops(context)
 
 
 async def open_x11(context: ServiceContext) -> X11Connection:
-    """The X connection of one desktop, shared by everything that works it."""
+    """Open the X connection of one desktop, shared by everything that operates it."""
     from handrail import DesktopError
     from handrail_gui.platforms.wayland import WAYLAND_LIMITATION, X11_HINT, is_wayland
     from handrail_gui.platforms.x11.connection import X11Connection
@@ -94,14 +94,14 @@ async def open_x11(context: ServiceContext) -> X11Connection:
 
 
 async def open_system(context: ServiceContext) -> ThreadWorker[NativeSystem]:
-    """The thread that works the person's own desktop by the platform's calls."""
+    """Start the thread that operates the user's own desktop through the platform's API."""
     from handrail_gui.platforms.native.platform_factory import open_system
 
     return await open_system(context)
 
 
 async def open_screen(context: ServiceContext) -> X11Screen | NativeScreen:
-    """Pictures, monitors and windows of one desktop."""
+    """Open the screen of one desktop: pictures, monitors and windows."""
     if sys.platform in NATIVE_PLATFORMS:
         from handrail_gui.platforms.native.screen import open_screen as natively
 
@@ -123,14 +123,14 @@ async def open_input_driver(context: ServiceContext) -> X11InputDriver | NativeI
 
 
 async def open_device(context: ServiceContext) -> DesktopDevice:
-    """The lock of one desktop, and keeping it awake."""
+    """Open the device of one desktop: its lock, and keeping it awake."""
     from handrail_gui.platforms.x11.device import open_device
 
     return await open_device(context)
 
 
 async def open_clipboard(context: ServiceContext) -> DriverClipboard | WaylandClipboard:
-    """The clipboard of one desktop: Wayland's, or the one that its hands hold."""
+    """Open the clipboard of one desktop: Wayland's, or the one held by its input driver."""
     if sys.platform not in NATIVE_PLATFORMS:
         from handrail_gui.platforms.wayland import WaylandClipboard, is_wayland
 
@@ -142,7 +142,7 @@ async def open_clipboard(context: ServiceContext) -> DriverClipboard | WaylandCl
 
 
 async def diagnose_desktop(session: Session) -> Sequence[Finding]:
-    """What a Wayland session or macOS lets a program do."""
+    """Report what a Wayland session or macOS permits a program to do."""
     if sys.platform == "darwin":
         from handrail_gui.platforms.macos.frameworks import load_frameworks
         from handrail_gui.platforms.macos.permissions import list_permission_findings
@@ -156,21 +156,21 @@ async def diagnose_desktop(session: Session) -> Sequence[Finding]:
 
 
 async def open_held_buttons(context: ServiceContext) -> HeldButtons:
-    """The mouse buttons that one session holds down."""
+    """Open the service for the mouse buttons one session holds down."""
     from handrail_gui.act.held_buttons import open_held_buttons
 
     return await open_held_buttons(context)
 
 
 async def open_focus_restorer(context: ServiceContext) -> FocusRestorer:
-    """The focus and the pointer that one session has of a person's desktop."""
+    """Open the service that borrows and restores the user's focus and pointer for one session."""
     from handrail_gui.act.focus_restore import open_focus_restorer
 
     return await open_focus_restorer(context)
 
 
 async def open_keyboard_target(context: ServiceContext) -> KeyboardTargetTracker:
-    """The terminals of the desktop as one session knows them."""
+    """Open the keyboard-target service: the terminals of the desktop as one session knows them."""
     from handrail_gui.act.keyboard_target import open_keyboard_target
 
     return await open_keyboard_target(context)
@@ -178,7 +178,7 @@ async def open_keyboard_target(context: ServiceContext) -> KeyboardTargetTracker
 
 @hookimpl
 def handrail_register_tools() -> list[Tool]:
-    """The tools that see and act, and those for windows and clipboard."""
+    """Return the tools that observe and act, and those for windows and clipboard."""
     from handrail_gui.tools import control_tools, screen_tools, window_tools
 
     return [
@@ -198,7 +198,7 @@ def handrail_register_tools() -> list[Tool]:
 
 @hookimpl
 def handrail_register_services() -> list[Service]:
-    """Desktops, and what is done on each."""
+    """Return the desktop services and the services that operate each desktop."""
     from handrail import Service
 
     return [
@@ -217,7 +217,7 @@ def handrail_register_services() -> list[Service]:
 
 @hookimpl
 def handrail_register_config() -> type[GuiConfig]:
-    """`[plugins.gui]`."""
+    """Return the schema of `[plugins.gui]`."""
     from handrail_gui.platforms.config import GuiConfig
 
     return GuiConfig
@@ -225,7 +225,7 @@ def handrail_register_config() -> type[GuiConfig]:
 
 @hookimpl
 def handrail_register_commands() -> list[click.Command]:
-    """`handrail desktop` and `handrail control`."""
+    """Return the commands `handrail desktop` and `handrail control`."""
     from handrail_gui.commands.control_command import control_desktop
     from handrail_gui.commands.desktop_command import desktop_group
 

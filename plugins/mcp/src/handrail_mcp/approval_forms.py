@@ -1,4 +1,4 @@
-"""A question for a person as an MCP client shows it, and what counts as an answer."""
+"""Approval requests and questions as MCP elicitation forms, and the parsing of the answers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,20 @@ class ElicitingClient(Protocol):
     """The client of a call, who puts questions to its person."""
 
     async def confirm(self, approval: Approval) -> Answer:
-        """What they say to a call."""
+        """Prompt the user to approve a call; return the answer."""
         ...
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
-        """What they answer to the questions of a call."""
+        """Ask the user the questions of a call; return the replies."""
         ...
 
 
 class ClientConfirmer:
-    """The confirmer of a session that is served: asks through the client, or a person at this machine where `[serve] approvals` says so."""
+    """Confirmer of a served session.
+
+    Prompts the user through the client, or leaves the request to the user at this machine if `[serve] approvals` is set
+    to that.
+    """
 
     def __init__(self, session: Session, client: ElicitingClient) -> None:
         self._session = session
@@ -50,12 +54,15 @@ class ClientConfirmer:
         return await self._client.confirm(approval)
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
-        """The person's answers to questions in words."""
+        """Ask the user questions; return the replies."""
         await self._here()
         return await self._client.ask(inquiry)
 
     async def _here(self) -> None:
-        """Where a person at this machine is the one who answers: wait for them. What is asked is left there, as every question is."""
+        """Wait forever if the user at this machine is to answer.
+
+        The request is left there, as every request is.
+        """
         if self._local:
             log.warning("a question waits for a person at this machine: handrail approvals, or handrail console")
             await anyio.sleep_forever()
@@ -66,18 +73,21 @@ class ClientConfirmer:
 
 
 def can_show_forms(capabilities: types.ClientCapabilities | None) -> bool:
-    """Whether the client shows forms to its person. One that names no mode means forms, as it was before there were others."""
+    """Return True if the client can show forms to its user.
+
+    A client that names no mode supports forms, as was the case before there were other modes.
+    """
     asking = capabilities.elicitation if capabilities is not None else None
     return asking is not None and (asking.form is not None or asking.url is None)
 
 
 def build_approval_form(approval: Approval) -> types.ElicitRequestFormParams:
-    """The question, with every part of what is to be done."""
+    """Build the approval request, with every part of the action to be approved."""
     return types.ElicitRequestFormParams(message=question(approval), requested_schema=build_answer_schema(approval))
 
 
 def build_answer_schema(approval: Approval) -> dict[str, Any]:
-    """The schema of an answer; what lasts is offered only where something may be remembered."""
+    """Build the schema of an answer; grants are offered only if the approval has any."""
     fields: dict[str, Any] = {
         "answer": {
             "type": "string",
@@ -103,7 +113,10 @@ def build_answer_schema(approval: Approval) -> dict[str, Any]:
 
 
 def parse_answer(given: object, approval: Approval) -> Answer:
-    """A person's answer. Whatever is no plain yes in the form is a no: declined, dismissed, empty, or none that was offered."""
+    """Parse the user's answer to an approval request.
+
+    Anything but a clear approval in the form denies the call: declined, dismissed, empty, or a choice not offered.
+    """
     if not isinstance(given, types.ElicitResult) or given.action != "accept":
         return Answer(Choice.DENY)
     content: Mapping[str, Any] = given.content or {}
@@ -123,7 +136,7 @@ def parse_answer(given: object, approval: Approval) -> Answer:
 
 
 def _parse_lasting_answer(choice: Choice, label: object, approval: Approval) -> Answer:
-    """A yes that lasts, for the grant of that label; a label that was not offered is a no."""
+    """Return a lasting approval with the grant of that label; deny for a label that was not offered."""
     if label in (None, ""):
         return Answer(choice)
     labels: list[object] = [*_list_grant_labels(approval)]
@@ -141,7 +154,7 @@ def _parse_edited_answer(text: object, approval: Approval) -> Answer:
 
 
 def _list_grant_labels(approval: Approval) -> list[str]:
-    """The grants in words, each one once."""
+    """Return the labels of the grants, numbered so that each is unique."""
     return [f"{number}. {format_inline_data(grant.label)}" for number, grant in enumerate(approval.grants, 1)]
 
 
@@ -150,7 +163,10 @@ def _format_arguments(approval: Approval) -> str:
 
 
 def build_inquiry_form(inquiry: Inquiry) -> types.ElicitRequestFormParams:
-    """The questions of a call. Nothing of a form is required: what is left empty is left open."""
+    """Build the form for the questions of a call.
+
+    All fields are optional: an empty one leaves its question unanswered.
+    """
     fields = {
         key: value
         for number, each in enumerate(inquiry.questions, 1)
@@ -170,7 +186,11 @@ def _format_inquiry(inquiry: Inquiry) -> Iterator[str]:
 
 
 def _build_question_fields(key: str, asked: Question) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What one question is answered with. Forms of all clients know texts, words to choose from, and yes or no; so several are one yes or no each."""
+    """Yield the form fields that answer one question.
+
+    All clients support text, a choice from a list, and yes or no; a multiple choice therefore becomes one boolean per
+    option.
+    """
     title = format_inline_data(asked.question, 60)
     match asked.kind:
         case AnswerKind.YES_NO:
@@ -188,7 +208,7 @@ def _build_question_fields(key: str, asked: Question) -> Iterator[tuple[str, dic
 
 
 def parse_replies(given: object, inquiry: Inquiry) -> Sequence[Reply]:
-    """A person's answers. Raises `DeniedByUser` where the form was declined, dismissed or brought back by nobody."""
+    """Parse the user's replies; `DeniedByUser` if the form was declined or dismissed, or never came back."""
     if not isinstance(given, types.ElicitResult) or given.action != "accept":
         raise DeniedByUser("a person was asked and did not answer")
     content: Mapping[str, Any] = given.content or {}
@@ -196,7 +216,7 @@ def parse_replies(given: object, inquiry: Inquiry) -> Sequence[Reply]:
 
 
 def _parse_reply(key: str, asked: Question, content: Mapping[str, Any]) -> Reply:
-    """The answer to one question; what does not fit it is none."""
+    """Parse the reply to one question; None if it does not fit the question."""
     own = content.get(f"{key}_own")
     reply: Any = content.get(key)
     if asked.kind is AnswerKind.CHOICE:

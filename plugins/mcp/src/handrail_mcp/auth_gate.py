@@ -1,4 +1,7 @@
-"""What a request over HTTP must show before a session hears of it: what `handrail.net.loopback_guard` asks for, at the one path there is."""
+"""Checks of an HTTP request before it reaches a session.
+
+They are those of `handrail.net.loopback_guard`, for the one valid path, without a query.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ class AuthGate:
             await answer(scope, receive, send)
 
     def _judged(self, scope: AsgiScope) -> BearerToken | HttpRefusal:
-        """The token that a request shows, or why it is refused."""
+        """Return the token of a request, or the reason to refuse it."""
         if (refused := self._gate.refusal(scope)) is not None:
             return refused
         if scope["path"] != SERVER_PATH:
@@ -63,7 +66,7 @@ class AuthGate:
     async def _passed(
         self, token: BearerToken, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend
     ) -> HttpRefusal | None:
-        """The session's answer is sent, or what is said in its place."""
+        """Forward the request to the session, which sends the response; return a refusal to send instead, or None."""
         body = await read_body(scope, receive, most=MAX_BODY)
         if isinstance(body, HttpRefusal):
             return body
@@ -94,7 +97,7 @@ TOO_BUSY = 503
 
 
 def _replay_body(body: bytes, receive: AsgiReceive) -> AsgiReceive:
-    """What the session receives: the body that was read, then whatever comes."""
+    """Return a receiver that yields the body that was read already, then further messages."""
     first: list[AsgiMessage] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> AsgiMessage:

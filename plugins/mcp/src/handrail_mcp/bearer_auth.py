@@ -9,9 +9,9 @@ from handrail.net.bearer_auth import TOKEN_BYTES, BearerToken
 
 
 def read_tokens(names: Sequence[str], environment: Mapping[str, str]) -> list[BearerToken]:
-    """The tokens in these variables. Raises `ConfigError` for one that is not there, too short, or there twice.
+    """Read the tokens from these variables; `ConfigError` if one is missing, too short, or present twice.
 
-    Messages show no value, and no name either: somebody may have written the token in its place.
+    Messages contain neither values nor names: a token may have been written where a name belongs.
     """
     tokens = [_read_token(number, name, environment) for number, name in enumerate(names, 1)]
     if len({token.value for token in tokens}) < len(tokens):

@@ -1,4 +1,4 @@
-"""What this plugin registers."""
+"""Hooks of this plugin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail serve` and `handrail mcp`"""
+    """Return `handrail serve` and `handrail mcp`."""
     from handrail_mcp.client.mcp_command import mcp_group as mcp
     from handrail_mcp.serve_command import serve_command as serve
 
@@ -25,7 +25,7 @@ def handrail_register_commands() -> Iterable[click.Command]:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Toolset]:
-    """The tools of other servers."""
+    """Return the toolset of other MCP servers."""
     from handrail_mcp.client.toolset import ServerTools
 
     return (ServerTools(),)
@@ -33,7 +33,7 @@ def handrail_register_tools() -> Iterable[Toolset]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """The connections to other servers."""
+    """Return the service that holds the connections to other servers."""
     from handrail_mcp.client.toolset import SERVICE
 
     return (SERVICE,)
@@ -41,7 +41,7 @@ def handrail_register_services() -> Iterable[Service]:
 
 @hookimpl
 def handrail_register_traces() -> Iterable[TraceProvider]:
-    """The entries in the files of clients."""
+    """Return the provider of the entries in clients' configuration files."""
     from handrail_mcp.setup.setup_commands import find_client_traces
 
     return (find_client_traces,)

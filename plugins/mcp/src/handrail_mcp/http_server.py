@@ -21,12 +21,12 @@ from handrail_mcp.server import end_on_signal
 
 
 def get_server_url(opened: socket.socket) -> str:
-    """Where clients find the server."""
+    """Return the URL under which clients reach the server."""
     return f"http://{list_host_headers(opened)[0]}{SERVER_PATH}"
 
 
 def build_client_entry(opened: socket.socket, token: BearerToken) -> dict[str, object]:
-    """The `mcpServers` entry for a client's configuration, with the token."""
+    """Build the `mcpServers` entry for a client's configuration, with the token."""
     server = {
         "type": "http",
         "url": get_server_url(opened),
@@ -37,7 +37,7 @@ def build_client_entry(opened: socket.socket, token: BearerToken) -> dict[str, o
 
 @contextlib.contextmanager
 def write_entry_file(places: AppDirs, opened: socket.socket, token: BearerToken) -> Generator[Path]:
-    """A file with the entry that only its owner reads, there as long as the server is."""
+    """Write a file with the entry that only its owner can read; it exists while the context is open."""
     file = places.state / "serve" / f"{os.getpid()}.json"
     write_private_file(file, json.dumps(build_client_entry(opened, token), indent=2) + "\n")
     try:
@@ -47,7 +47,7 @@ def write_entry_file(places: AppDirs, opened: socket.socket, token: BearerToken)
 
 
 async def serve_http(runtime: Runtime, opened: socket.socket, tokens: Sequence[BearerToken]) -> None:
-    """Serve sessions on a socket until the process is told to end."""
+    """Serve sessions on a socket until the process receives a signal to end."""
     sessions = HttpSessions(runtime, body=MAX_BODY)
     server = create_server(AuthGate(sessions, tokens, names=list_host_headers(opened)))
     async with anyio.create_task_group() as watching:

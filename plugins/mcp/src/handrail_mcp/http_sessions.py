@@ -33,7 +33,7 @@ class OpenSession:
 
     @contextmanager
     def answering(self) -> Generator[None]:
-        """One request."""
+        """Count one request as being answered while the context is open."""
         self.requests += 1
         try:
             yield
@@ -42,7 +42,10 @@ class OpenSession:
             self.heard = anyio.current_time()
 
     def left(self, idle: float) -> float:
-        """Seconds until it has not been used for so long; it is used while a call runs and while a client listens."""
+        """Return the seconds until the session has been idle for `idle` seconds.
+
+        A session is in use while a call runs or a client listens.
+        """
         return idle if self.requests or self.session.running else self.heard + idle - anyio.current_time()
 
 
@@ -64,7 +67,7 @@ class HttpSessions:
             yield tasks.cancel_scope.cancel
 
     async def of(self, token: BearerToken) -> OpenSession:
-        """The token's session."""
+        """Return the token's session, opening it if necessary."""
         assert self._tasks is not None
         async with self._opening.setdefault(token.name, anyio.Lock()):
             held = self._held.get(token.name)
@@ -73,7 +76,7 @@ class HttpSessions:
         return held
 
     async def _keep(self, name: str, *, task_status: anyio.abc.TaskStatus[OpenSession]) -> None:
-        """One session from its beginning to its end. Its failure is its own: the others go on."""
+        """Run one session from start to end; its failure does not affect the others."""
         begun = False
         try:
             async with self._runtime.session() as session, open_server(session) as server:

@@ -1,4 +1,4 @@
-"""Answers to lines that are no message: a client that waits for one should not wait for ever."""
+"""Error responses to lines that are not valid messages, so that a waiting client does not wait forever."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]|[^\s"\[\]{}:,]+')
 
 
 def build_error_response(line: str) -> str | None:
-    """The JSON-RPC error for a line that is no message; None for a message, an empty line, and what nobody waits for an answer to.
+    """Return the JSON-RPC error for a line that is not a valid message.
 
-    It carries the id of the request where that can be read, else null. Source: JSON-RPC 2.0, section 5.1.
+    Returns None for a valid message, an empty line, and anything that needs no response. The error carries the ID of
+    the request if that can be read, else null. Source: JSON-RPC 2.0, section 5.1.
     """
     # The SDK has loaded it already.
     from mcp.types import jsonrpc_message_adapter
@@ -39,7 +40,10 @@ def build_error_response(line: str) -> str | None:
 
 
 def _scan_outermost_object(line: str) -> dict[str, Any]:
-    """The keys of the outermost object, with the value of `id`; read without a parser, which is what the line was too much for."""
+    """Return the keys of the outermost object, with the value of `id` and None for all others.
+
+    The line is scanned without a parser, because the parser has failed on it.
+    """
     depth = 0
     found: dict[str, Any] = {}
     key, before = "", ""

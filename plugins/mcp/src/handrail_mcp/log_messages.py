@@ -1,4 +1,4 @@
-"""What happens to a client's calls, as log messages for clients that ask for them."""
+"""Events of a client's calls, as log messages for clients that request them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CallLogger:
         self._put, self._take = anyio.create_memory_object_stream[LogEntry](MAX_WAITING)
 
     async def set_level(self, request: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
-        """`logging/setLevel`"""
+        """Handle `logging/setLevel`."""
         self._level = params.level
         return types.EmptyResult()
 
@@ -53,7 +53,10 @@ class CallLogger:
             self.pending += 1
 
     async def flush(self) -> None:
-        """Wait until what was noted is sent: later than its result, a note on a call reaches nobody."""
+        """Wait, for a limited time, until pending messages are sent.
+
+        A message about a call that is sent after the call's result does not reach the client.
+        """
         with anyio.move_on_after(SEND_TIMEOUT_S):
             while self.pending:
                 self._sent = anyio.Event()

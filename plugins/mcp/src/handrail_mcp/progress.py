@@ -1,4 +1,4 @@
-"""How a call gets on, for a client that wants to know."""
+"""Progress notifications of calls, for clients that request them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProgressReporter:
         self._over = anyio.Event()
 
     def heard(self, event: Progress | Output) -> None:
-        """Take in an event; it is told with the next notification."""
+        """Record an event for the next notification."""
         if isinstance(event, Output):
             self._rise(None)
             self._message = (self._message + event.text)[-MAX_PROGRESS_TEXT:]
@@ -47,7 +47,7 @@ class ProgressReporter:
                 await self._over.wait()
 
     def end(self) -> None:
-        """Nothing more will be heard."""
+        """Mark the call as finished: no further events follow."""
         self._over.set()
         self._news.set()
 

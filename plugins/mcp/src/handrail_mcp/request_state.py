@@ -1,6 +1,6 @@
-"""What a client carries for us between asking and answering, so that it can neither be made up nor changed.
+"""Sealed state that a client carries between a question and its answer, and can neither forge nor change.
 
-Source: "Multi Round-Trip Requests" of MCP 2026-07-28, which has servers treat `requestState` as the client's own writing.
+Source: "Multi Round-Trip Requests" of MCP 2026-07-28, which tells servers to treat `requestState` as client input.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StateClaims:
 
     @classmethod
     def new(cls, call_hash: str, asked_hash: str, *, seconds: float) -> Self:
-        """The claims of a question that is open for so long."""
+        """Create the claims of a question that stays open for `seconds`."""
         return cls(secrets.token_urlsafe(32), call_hash, asked_hash, time.monotonic() + seconds)
 
 
@@ -46,12 +46,12 @@ class StateSealer:
         self._key = secrets.token_bytes(32)
 
     def sealed(self, claims: StateClaims) -> str:
-        """The claims as a client carries them. Nothing in them is secret."""
+        """Return the claims as a client carries them: signed but not encrypted, since they contain nothing secret."""
         said = base64.urlsafe_b64encode(json.dumps(asdict(claims)).encode()).decode()
         return f"{said}.{self._mark(said)}"
 
     def opened(self, state: str) -> StateClaims:
-        """The claims of a state that was sealed here; `Denied` for any other, `NoConfirmer` for one that is too old."""
+        """Return the claims of a state sealed here; `Denied` for any other, `NoConfirmer` for an expired one."""
         said, _, mark = state.partition(".")
         if len(state) > MAX_STATE or not hmac.compare_digest(
             mark.encode("utf-8", "replace"), self._mark(said).encode()

@@ -1,4 +1,4 @@
-"""What a session holds, as resources: its artifacts, and the memory where a plugin keeps one."""
+"""MCP resources of a session: its artifacts, and its memory if a plugin provides one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SessionResources:
     async def list(
         self, request: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """`resources/list`: so many at a time, oldest first."""
+        """Handle `resources/list`: up to `MAX_LISTED` at a time, oldest first."""
         cursor = params.cursor if params is not None else None
         if cursor is not None and not (cursor.isascii() and cursor.isdigit()):
             raise MCPError(types.INVALID_PARAMS, f"{cursor[:80]!r} is no cursor of this server")
@@ -87,7 +87,7 @@ class SessionResources:
     async def templates(
         self, request: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """`resources/templates/list`: how a page of an artifact is named."""
+        """Handle `resources/templates/list`: the URI template for a page of an artifact."""
         template = types.ResourceTemplate(
             name="artifact",
             uri_template=f"{ARTIFACTS_URI}{{id}}{PAGE_TEMPLATE}",
@@ -96,7 +96,7 @@ class SessionResources:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read(self, request: RequestContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """`resources/read`: one page, the first unless the address says another."""
+        """Handle `resources/read`: one page, the first unless the URI names another."""
         address = RESOURCE_URI.fullmatch(str(params.uri))
         if address is None:
             raise _unknown_resource_error(str(params.uri))
@@ -139,7 +139,10 @@ class SessionResources:
 
 
 def _build_result(uri: str, piece: ResourcePage, mime_type: str, source: TextSource | None) -> types.ReadResourceResult:
-    """A page for the client. Text that nobody vouches for is cleaned and stands in an envelope, as that of results does."""
+    """Build the response with one page.
+
+    Untrusted text is cleaned and wrapped in an envelope, as in results.
+    """
     told: dict[str, Any] = {"page": piece.page, "pages": piece.pages}
     if piece.page < piece.pages:
         told["next"] = f"{uri}?page={piece.page + 1}"
@@ -158,13 +161,13 @@ def _build_result(uri: str, piece: ResourcePage, mime_type: str, source: TextSou
 
 
 def _get_mime_type(artifact: Artifact) -> str:
-    """By its kind, or the nearest one that its kind belongs to."""
+    """Return the MIME type of the artifact's kind, or of the nearest parent kind that has one."""
     kinds = (getattr(cls, "kind", "") for cls in type(artifact).__mro__)
     return next((MIME_TYPES[kind] for kind in kinds if kind in MIME_TYPES), BINARY_TYPE)
 
 
 def _get_size(artifact: Artifact) -> int | None:
-    """Bytes; None when its file is gone."""
+    """Return the size in bytes; None if the file cannot be read, such as after its deletion."""
     try:
         return artifact.size
     except OSError:
@@ -172,7 +175,7 @@ def _get_size(artifact: Artifact) -> int | None:
 
 
 def _read_page(artifact: Artifact, page: int) -> ResourcePage:
-    """One page of a file, of which no more is read."""
+    """Read one page of a file, and not more of it."""
     with artifact.open() as file:
         pages = _count_pages(os.fstat(file.fileno()).st_size)
         _check_page(page, pages)
@@ -187,13 +190,16 @@ def _slice_page(text: bytes, page: int) -> bytes:
 
 
 def _trim_to_characters(data: bytes, *, first: bool) -> bytes:
-    """A page from its first whole character to the end of its last one. Pages joined are the whole, whatever it holds."""
+    """Trim a page so that it starts and ends at character boundaries.
+
+    The joined pages are the complete content, whatever it contains.
+    """
     start = 0 if first else _count_continuation_bytes(data, 0)
     return data[start : PAGE_BYTES + _count_continuation_bytes(data, PAGE_BYTES)]
 
 
 def _count_continuation_bytes(data: bytes, at: int) -> int:
-    """How many bytes from there on belong to a character that began before."""
+    """Return how many bytes from an offset on belong to a character that began before it, at most 3."""
     count = 0
     while count < 3 and at + count < len(data) and data[at + count] & 0xC0 == 0x80:
         count += 1

@@ -12,11 +12,11 @@ from handrail.sanitize.model_output import ShownMedia, build_model_output
 
 
 async def render_result(result: ToolResult, artifacts: ArtifactStore) -> types.CallToolResult:
-    """Convert a result for a client: one text block with the whole result as JSON, then one block for each picture and sound.
+    """Convert a result for a client: one text block with the whole result as JSON, then one block per image and sound.
 
-    The text of an untrusted result is in its envelope. Nothing is sent beside `content`. Codex 0.169 and Claude Code 2.1 pass
-    `structuredContent` to their model in place of the text, which loses the envelope and, in Codex, the pictures. Gemini CLI 0.61 passes
-    on `_meta` of a failed call, outside of any envelope.
+    The text of an untrusted result is in its envelope. Nothing is sent beside `content`. Codex 0.169 and Claude Code
+    2.1 pass `structuredContent` to their model in place of the text, which loses the envelope and, in Codex, the
+    pictures. Gemini CLI 0.61 passes on `_meta` of a failed call, outside of any envelope.
     """
     said = await build_model_output(result, artifacts, inline=("image", "audio"))
     return types.CallToolResult(

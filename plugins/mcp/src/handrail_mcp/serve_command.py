@@ -68,7 +68,10 @@ async def _serve_session(choices: SessionOptions, wire: tuple[int, int] | None) 
 
 
 async def _note_lost_desktop(runtime: Runtime) -> None:
-    """It may be started later, so it keeps nothing from starting; a name that was written wrong is to be seen at once."""
+    """Print a note if the configured desktop is not available.
+
+    Startup continues, because the desktop may be started later; but a misspelled name should be noticed immediately.
+    """
     from handrail.errors import HandrailError
 
     name = runtime.settings.desktop
@@ -97,7 +100,7 @@ def _run_http_server(choices: SessionOptions, host: str, port: int) -> None:
 
 
 def _read_tokens(settings: Settings) -> list[BearerToken]:
-    """The tokens that were named; none when one is to be made."""
+    """Read the configured tokens; empty if a token is to be generated."""
     from handrail_mcp.bearer_auth import read_tokens
 
     return read_tokens(settings.serve.tokens, os.environ)

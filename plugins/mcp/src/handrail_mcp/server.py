@@ -37,7 +37,7 @@ NOTIFY_TIMEOUT_S = 5.0
 
 
 async def serve_session(session: Session, wire: tuple[int, int] | None) -> None:
-    """Serve the session on what `claim_stdio` gave, until the client leaves or the process is told to end."""
+    """Serve the session on what `claim_stdio` returned until the client disconnects or a signal ends the process."""
     async with anyio.create_task_group() as tasks:
         serving = anyio.CancelScope()
         await tasks.start(end_on_signal, serving.cancel)
@@ -49,7 +49,7 @@ async def serve_session(session: Session, wire: tuple[int, int] | None) -> None:
 
 @asynccontextmanager
 async def open_server(session: Session) -> AsyncGenerator[Server[Any], None]:
-    """The session as a server of the protocol, whatever carries its messages. Its calls end with it."""
+    """Open the session as an MCP server, for any transport; running calls end when the context exits."""
     async with anyio.create_task_group() as tasks:
         calls = ClientCalls(session, tasks)
         resources = SessionResources(session)
@@ -68,7 +68,7 @@ async def open_server(session: Session) -> AsyncGenerator[Server[Any], None]:
 
 
 class SessionListing:
-    """What clients are told of the session's tools and resources, and when they have to ask again."""
+    """Lists of the session's tools and resources for clients, and the notifications when they change."""
 
     def __init__(self, session: Session, resources: SessionResources) -> None:
         self.changes = InMemorySubscriptionBus()
@@ -84,7 +84,7 @@ class SessionListing:
     async def serve(
         self, request: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """`tools/list`: all tools that can be called now, in one page."""
+        """Handle `tools/list`: all tools that can be called now, in one page."""
         self._remember(request)
         self._told = [declare_tool(tool) for tool in await self._session.tools()]
         return types.ListToolsResult(tools=self._told)
@@ -92,12 +92,12 @@ class SessionListing:
     async def resources(
         self, request: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """`resources/list`"""
+        """Handle `resources/list`."""
         self._remember(request)
         return await self._resources.list(request, params)
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
-        """The schema of a tool that was listed."""
+        """Return the input schema of a listed tool; None for any other tool."""
         return next((tool.input_schema for tool in self._told if tool.name == name), None)
 
     def heard(self, event: Event) -> None:
@@ -125,7 +125,7 @@ class SessionListing:
                 await self.changes.publish(ResourcesListChanged())
 
     async def _tell(self, send: Callable[[ServerSession], Awaitable[None]]) -> None:
-        """Tell each connection; one that takes nothing in keeps the others waiting for a moment only."""
+        """Notify each connection; one that does not read delays the others by at most `NOTIFY_TIMEOUT_S`."""
         for client in list(self._clients.values()):
             with anyio.move_on_after(NOTIFY_TIMEOUT_S):
                 await send(client)
@@ -156,12 +156,12 @@ class SessionServer(Server[Any]):
     def get_capabilities(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
     ) -> types.ServerCapabilities:
-        """What clients may expect."""
+        """Return the capabilities announced to clients, with the change notifications."""
         return super().get_capabilities(CHANGE_NOTIFICATIONS, *args, **kwargs)
 
 
 def _build_instructions(session: Session) -> str:
-    """What clients are told once, of all tools that may be there."""
+    """Build the instructions that clients receive once, covering all tools that may be available."""
     return build_instructions(owned.tool for owned in session.runtime.registry)
 
 
@@ -206,7 +206,10 @@ async def _run_stdio(server: Server[Any], wire: tuple[int, int] | None) -> None:
 async def end_on_signal(
     end: Callable[[], object], *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Call `end` whenever the process is told to end."""
+    """Call `end` on each SIGINT, SIGTERM or SIGHUP.
+
+    On Windows, signals cannot be awaited, and this does nothing: the client ends the server by closing its input.
+    """
     told = [signal.SIGINT, signal.SIGTERM]
     if sys.platform == "win32":
         # Signals cannot be awaited there; the client ends the server by closing its input.

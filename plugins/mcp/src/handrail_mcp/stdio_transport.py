@@ -28,10 +28,11 @@ PIPE_BUF = 512 if sys.platform == "win32" else select.PIPE_BUF
 
 
 def claim_stdio() -> tuple[int, int] | None:
-    """The descriptors that now carry the protocol, for reading and for writing.
+    """Return the file descriptors that now carry the protocol, for reading and for writing.
 
-    From here on descriptor 0 is empty and 1 is stderr, for this process and its children, so that nothing that is printed gets among the
-    messages. None on Windows, whose pipes cannot be waited for; there the SDK does the same when it starts serving.
+    From here on, descriptor 0 is empty and 1 is stderr, for this process and its children, so that printed output
+    cannot get between the messages. Returns None on Windows, where pipes cannot be polled; there the SDK does the same
+    when it starts serving.
     """
     if sys.platform == "win32":
         return None
@@ -47,7 +48,7 @@ def claim_stdio() -> tuple[int, int] | None:
 
 
 def open_streams(wire: tuple[int, int] | None) -> AbstractAsyncContextManager[tuple[Any, Any]]:
-    """The SDK's streams of messages over what `claim_stdio` gave."""
+    """Return the SDK's message streams over what `claim_stdio` returned."""
     from mcp.server.stdio import stdio_server
 
     if wire is None:
@@ -58,9 +59,9 @@ def open_streams(wire: tuple[int, int] | None) -> AbstractAsyncContextManager[tu
 
 
 class LineReader:
-    """The lines that arrive on a descriptor, without their ends.
+    """Reader of the lines that arrive on a descriptor, without their ends.
 
-    It waits without a thread: one that is blocked in a read would keep the process from ending at a signal.
+    It waits without a thread: one that is blocked in a read would keep the process from exiting on a signal.
     """
 
     def __init__(self, descriptor: int, *, limit: int = MAX_LINE) -> None:
@@ -107,7 +108,10 @@ class MessageReader:
 
 
 class PipeWriter:
-    """Writes text to a descriptor, whole pieces one after another, never blocking the loop for a reader that is slow."""
+    """Writer of text to a descriptor: one complete text after another.
+
+    A slow reader does not block the event loop.
+    """
 
     def __init__(self, descriptor: int) -> None:
         # The client has left: what it does not take soon is not kept for it.
@@ -153,7 +157,7 @@ class PipeWriter:
         self._moves = anyio.Event()
 
     async def flush(self) -> None:
-        """Nothing is buffered."""
+        """Do nothing: nothing is buffered."""
 
 
 async def _wait_ready(ready: Callable[[int], Awaitable[None]], descriptor: int) -> None:

@@ -1,8 +1,8 @@
-"""The tool calls of one client.
+"""Tool calls of one client.
 
-Each runs in a task of its own, because the request that began it may end before it does: on a connection where the server may not ask, the
-request is answered with "input required", the call waits, and the client's next request brings the answer. The call is made once in either
-case.
+Each runs in a task of its own, because it may outlive the request that started it: on a connection where the server
+may not send requests, the request is answered with "input required", the call waits, and the client's next request
+brings the answer. The call is made once in either case.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ class PendingQuestion:
 
 @dataclass(eq=False, slots=True)
 class PendingCall:
-    """One tool call. `request` is the newest one that waits for it; `hash` tells whether a later one means the same call."""
+    """Tool call in progress.
+
+    `request` is the newest request that waits for it; `hash` shows if a later request means the same call.
+    """
 
     id: str
     hash: str
@@ -75,9 +78,9 @@ class PendingCall:
 
 
 class ClientCalls:
-    """Makes calls in a session for the requests of one client, and asks its person where the session wants a yes.
+    """Calls in a session for the requests of one client, whose user is prompted when the session needs approval.
 
-    `tasks` is where calls run; whoever cancels it ends them.
+    `tasks` is the task group in which calls run; cancelling it ends them.
     """
 
     def __init__(self, session: Session, tasks: anyio.abc.TaskGroup) -> None:
@@ -92,7 +95,7 @@ class ClientCalls:
     async def serve(
         self, request: RequestContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """`tools/call`: a new call, or the answer to a question of one that waits."""
+        """Handle `tools/call`: a new call, or the answer to a question of a pending one."""
         try:
             if params.request_state is None:
                 call = self._begin(request, params)
@@ -108,19 +111,22 @@ class ClientCalls:
             raise
 
     async def confirm(self, approval: Approval) -> Answer:
-        """The session's confirmer: asks the person behind the client that made the call."""
+        """Prompt the user of the client that made the call, as the session's confirmer."""
         form = approval_forms.build_approval_form(approval)
         given = await self._put(form, approval.call_id, approval.call_hash, seconds=approval.expires)
         return approval_forms.parse_answer(given, approval)
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
-        """What the person behind the client answers to the questions of a call."""
+        """Ask the client's user the questions of a call; return the replies."""
         form = approval_forms.build_inquiry_form(inquiry)
         given = await self._put(form, inquiry.call_id, inquiry.call_hash, seconds=inquiry.expires)
         return approval_forms.parse_replies(given, inquiry)
 
     async def _put(self, form: types.ElicitRequestFormParams, call_id: str, hash: str, *, seconds: float) -> object:
-        """What the client brings back for a form; None where that was no answer to it."""
+        """Send a form to the client and return its response; None if that was not an answer to the form.
+
+        Raises `NoConfirmer` if the client cannot show forms.
+        """
         call = self._of(call_id)
         if call is None or not approval_forms.can_show_forms(call.request.session.client_capabilities):
             raise NoConfirmer("it needs a person, and this client cannot ask its own (it declares no elicitation)")
@@ -141,12 +147,12 @@ class ClientCalls:
         call.reporter.heard(event)
 
     def request_of(self, call_id: str) -> RequestContext | None:
-        """The request that waits for a call, or for the one it is a part of."""
+        """Return the request that waits for a call, or for the call that contains it."""
         call = self._of(call_id)
         return call.request if call is not None else None
 
     def _of(self, call_id: str) -> PendingCall | None:
-        """The call, or the one it is a part of: core names nested calls `id.1`, `id.1.2`."""
+        """Return the call, or the one that contains it: core names nested calls `id.1`, `id.1.2`."""
         return self._calls.get(call_id.partition(".")[0])
 
     # One call
@@ -176,7 +182,7 @@ class ClientCalls:
             call.moved.set()
 
     async def _next(self, call: PendingCall) -> types.CallToolResult | types.InputRequiredResult:
-        """The call's result, or the next question on the way there."""
+        """Wait for the call's result or its next question, and return it."""
         while True:
             if call.result is not None:
                 if call.reporter is not None:
@@ -190,7 +196,7 @@ class ClientCalls:
             await call.moved.wait()
 
     async def _stop(self, call: PendingCall) -> None:
-        """End a call whose client no longer wants it, and wait until it has let go of everything."""
+        """Cancel a call that the client no longer wants, and wait up to `STOP_S` seconds until it has ended."""
         with anyio.move_on_after(STOP_S, shield=True):
             if not self._session.cancel(call.id):
                 call.scope.cancel()
@@ -237,10 +243,11 @@ class ClientCalls:
         return question
 
     def _take_answer(self, request: RequestContext, params: types.CallToolRequestParams, state: str) -> PendingCall:
-        """The call whose question this request answers. The client wrote all of it: only a state that was sealed here counts, only once,
-        only in time, and only for exactly the call it was sealed for.
+        """Return the call whose question this request answers.
 
-        Raises `Denied` for an answer to no open question, and for one that comes with another call than it was asked about: that is a no.
+        The client controls the entire request: a state only counts if it was sealed here, once, in time, and for
+        exactly the call that it was sealed for. Raises `Denied` for an answer to a question that is not open, and for
+        an answer sent with another call; the latter also denies the pending call.
         """
         claims = self._seal.opened(state)
         question = self._questions.pop(claims.nonce, None)

@@ -1,4 +1,4 @@
-"""A tool as MCP clients are told of it."""
+"""Declarations of tools for MCP clients."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ STATES = frozenset({"windows", "clipboard", "session", "todos"})
 
 
 def declare_tool(tool: Tool) -> types.Tool:
-    """The tool's declaration, with hints that follow from its effects."""
+    """Return the tool's declaration, with hints derived from its effects."""
     return types.Tool(**declare(tool, dialect="mcp"), annotations=build_annotations(tool))
 
 
 def build_annotations(tool: Tool) -> types.ToolAnnotations:
-    """What a client may assume of the tool; where the effects leave it open, the worse."""
+    """Return what a client may assume about the tool; where the effects do not decide it, the more dangerous value."""
     acting = [effect for effect in tool.effects if not isinstance(effect, Read)]
     return types.ToolAnnotations(
         read_only_hint=not acting,

@@ -1,1 +1,1 @@
-"""Session tools for Handrail: questions to a person, to-dos, memory, plan mode, topics."""
+"""Session tools for Handrail: questions to the user, to-dos, memory, plan mode, topics."""

@@ -13,7 +13,7 @@ OptionText = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class QuestionInput(BaseModel):
-    """One question to a person."""
+    """Question to the user."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -33,7 +33,7 @@ class QuestionInput(BaseModel):
         return self
 
     def asked(self) -> Question:
-        """The question as core puts it."""
+        """Convert to the question type of core."""
         options = tuple(self.options)
         return Question(question=self.question, kind=AnswerKind(self.kind), options=options, several=self.several)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`ask_user`, `write_todos`, `save_memory`, `recall_memory`, plan mode, `generate_plan`, `update_topic`."""
+    """Return `ask_user`, `write_todos`, `save_memory`, `recall_memory`, plan mode, `generate_plan`, `update_topic`."""
     from handrail_session.ask_user_tool import ask_user
     from handrail_session.memory_tools import recall_memory, save_memory
     from handrail_session.plan_mode import enter_plan_mode, exit_plan_mode, generate_plan
@@ -36,7 +36,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """`memory`: what is remembered beyond one session."""
+    """Return `memory`: facts that are remembered across sessions."""
     from handrail_session.memory_tools import MEMORY_SERVICE
 
     return [MEMORY_SERVICE]
@@ -44,7 +44,7 @@ def handrail_register_services() -> Iterable[Service]:
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail memory`"""
+    """Return `handrail memory`."""
     from handrail_session.memory_command import memory_group
 
     return [memory_group]

@@ -1,6 +1,7 @@
-"""Where facts are kept: a Markdown file for the user, and one for each project, in Handrail's data folder.
+"""Storage of facts: a Markdown file for the user and one for each project, in Handrail's data folder.
 
-A project's file is not in the project: what comes with a cloned folder was written by somebody else, and would be read as the person's own.
+A project's file is not kept in the project: a file from a cloned repository was written by others, but would be read
+as the user's own.
 """
 
 from __future__ import annotations
@@ -35,18 +36,24 @@ MARKUP = re.compile(r"(?:[#>*+=~`|\s-]+|\d+[.)]\s+)+")
 
 @dataclass(frozen=True, slots=True)
 class FactFile:
-    """The facts of one scope: the items of a list in a Markdown file, in the order they were saved. A person may write what they like around them."""
+    """Facts of one scope: the items of a list in a Markdown file, in the order in which they were saved.
+
+    The user may write anything around them.
+    """
 
     scope: MemoryScope
     title: str
     file: Path
 
     def facts(self) -> list[str]:
-        """All of them, oldest first."""
+        """Return all facts, oldest first."""
         return [match["fact"] for line in self._lines() if (match := ITEM.fullmatch(line))]
 
     def add(self, text: str) -> tuple[str, bool]:
-        """The fact as it is kept, and whether it is new. Raises `InvalidArguments` for what is no fact."""
+        """Save a fact; return it as stored, and True if it is new.
+
+        Raises `InvalidArguments` for an invalid fact, and if the file is full.
+        """
         fact = parse_fact(text)
         with hold_file_lock(self.file):
             known = self.facts()
@@ -74,7 +81,7 @@ class FactFile:
         return match["fact"]
 
     def begin(self) -> None:
-        """Make the file where there is none, for a person to write in."""
+        """Create the file, if it does not exist or is empty, for the user to edit."""
         with hold_file_lock(self.file):
             if not self._lines():
                 self._write(self._head())
@@ -104,7 +111,7 @@ class FactFile:
 
 
 def list_fact_files(data: Path, workspace: Sequence[Path]) -> tuple[FactFile, ...]:
-    """The user's shelf and, where there is a workspace, that of the project: its first root."""
+    """Return the user's facts and, if there is a workspace, those of the project, which is the first root."""
     folder = data / "memory"
     user = FactFile("user", "What is remembered of the user", folder / "user.md")
     if not workspace:
@@ -117,7 +124,10 @@ def list_fact_files(data: Path, workspace: Sequence[Path]) -> tuple[FactFile, ..
 
 
 def parse_fact(text: str) -> str:
-    """The fact that a text says, on one line and without markup. Raises `InvalidArguments` where something is hidden in it, or a secret."""
+    """Return the fact in a text, on one line and without markup.
+
+    Raises `InvalidArguments` for several lines, a length out of bounds, invisible characters or a secret.
+    """
     # Patterns of all scripts, which a start that remembers nothing has no use for.
     from handrail.sanitize.invisible_chars import remove_invisible
 
@@ -139,7 +149,7 @@ def parse_fact(text: str) -> str:
 
 
 def recall_facts(shelves: Sequence[FactFile], query: str | None) -> Iterator[tuple[MemoryScope, str]]:
-    """The facts that hold every word of the query, or all of them."""
+    """Yield the facts that contain every word of the query, or all facts without a query, each with its scope."""
     words = _fold_text(query or "").split()
     for shelf in shelves:
         for fact in shelf.facts():

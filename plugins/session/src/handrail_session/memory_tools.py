@@ -16,21 +16,21 @@ MAX_SHOWN_FACTS = 100
 
 
 class SessionMemory:
-    """What is remembered beyond one session (`handrail.Memory`)."""
+    """Memory that outlasts a session (`handrail.Memory`)."""
 
     def __init__(self, shelves: tuple[FactFile, ...]) -> None:
         self.shelves = shelves
 
     async def text(self) -> str:
-        """All facts, as Markdown; empty when there are none."""
+        """Return all facts as Markdown; empty if there are none."""
         return await anyio.to_thread.run_sync(self._text)
 
     def shelf(self, scope: MemoryScope) -> FactFile:
-        """The shelf of a scope; the user's where there is no project."""
+        """Return the facts of a scope; the user's if the session has no project."""
         return next((shelf for shelf in self.shelves if shelf.scope == scope), self.shelves[0])
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are held open."""
 
     def _text(self) -> str:
         held = ((shelf.title, shelf.facts()) for shelf in self.shelves)
@@ -42,7 +42,7 @@ class SessionMemory:
 
 
 async def open_memory(context: ServiceContext) -> SessionMemory:
-    """The memory of the session's user and project."""
+    """Open the memory of the session's user and project."""
     return SessionMemory(list_fact_files(context.data, context.workspace))
 
 

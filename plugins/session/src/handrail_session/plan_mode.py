@@ -84,7 +84,7 @@ def _describe_step(text: str, tools: Sequence[Tool]) -> dict[str, Any]:
 
 
 class ToolRanking:
-    """Which tools fit some words: those that few tools share count most."""
+    """Ranking of tools by the words they share with a text; words that few tools have weigh more."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._tools = tools
@@ -92,7 +92,7 @@ class ToolRanking:
         self._shared = Counter(word for words in self._words for word in words)
 
     def fitting(self, text: str) -> list[Tool]:
-        """The tools that fit best, best first; none when no word is shared."""
+        """Return the best matching tools, best first; empty if no words are shared."""
         asked = set(_list_stems(text))
         scored = [(self._score(asked, words), tool) for words, tool in zip(self._words, self._tools, strict=True)]
         best = max((score for score, _ in scored), default=0.0)

@@ -1,4 +1,7 @@
-"""Which skills an agent may load. A person says so, of what is there at that moment: what has changed since is to be said anew."""
+"""Skills that an agent may load, as enabled by the user.
+
+Enabling covers the files as they are at that moment: a skill that has changed since must be enabled again.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ ENABLE_HINT = "a person enables it: handrail skills enable {name}"
 
 @dataclass(frozen=True, slots=True)
 class EnabledSkills:
-    """What is enabled: by the settings, by name, and by the file that `handrail skills enable` writes."""
+    """Skills enabled by name in the settings, and by the file that `handrail skills enable` writes."""
 
     file: Path
     named: Collection[str]
@@ -33,12 +36,12 @@ class EnabledSkills:
         return cls(places.data / "skills.json", named)
 
     def names(self) -> set[str]:
-        """The skills that are enabled by name; whether they have changed since is not looked at."""
+        """Return the names of enabled skills, without checking if they have changed since."""
         entries = self._read()
         return {name for name in {*self.named, *entries} if entries.get(name) != ""}
 
     def refusal(self, skill: Skill) -> str | None:
-        """Why an agent may not load it; None when it may. What cannot be read is a reason, too."""
+        """Return why an agent may not load a skill, or None if it may; an unreadable skill may not be loaded."""
         try:
             return self._refusal(skill)
         except HandrailError as exc:
@@ -64,7 +67,7 @@ class EnabledSkills:
         self._change(lambda known: {**known, skill.name: skill.fingerprint()})
 
     def withhold(self, name: str) -> None:
-        """Keep agents from loading it, whatever the settings say."""
+        """Prevent agents from loading a skill, regardless of the settings."""
         self._change(lambda known: {**known, name: ""})
 
     def _change(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SkillTools:
-    """The tools that load and use skills, where a person has enabled any, and the own tools of those that are loaded."""
+    """Toolset that loads and uses skills, if the user has enabled any, with the tools of the loaded skills."""
 
     async def tools(self, session: Session) -> Iterable[Tool]:
-        """As it is now."""
+        """Return the tools that are available now."""
         from handrail_skills.session_skills import get_session_skills
         from handrail_skills.skill_tools import SKILL_TOOLS
 
@@ -29,7 +29,10 @@ class SkillTools:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool | Toolset]:
-    """`create_skill` and `edit_skill`, and while a skill is enabled `list_skills`, `load_skill` and what goes with them."""
+    """Return `create_skill` and `edit_skill`, and a toolset.
+
+    While a skill is enabled, the toolset provides `list_skills`, `load_skill` and related tools.
+    """
     from handrail_skills.write_tools import create_skill, edit_skill
 
     return [create_skill, edit_skill, SkillTools()]
@@ -37,13 +40,13 @@ def handrail_register_tools() -> Iterable[Tool | Toolset]:
 
 @hookimpl
 def handrail_register_skills() -> Iterable[Path]:
-    """The skills that come with Handrail."""
+    """Return the folder of the skills that come with Handrail."""
     return [Path(__file__).parent / "shipped"]
 
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """`skills`: what of them is enabled and loaded in a session."""
+    """Return `skills`: the enabled and loaded skills of a session."""
     from handrail import Service
 
     return [Service("skills", _open_service, scope="session")]
@@ -51,7 +54,7 @@ def handrail_register_services() -> Iterable[Service]:
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail skills`"""
+    """Return `handrail skills`."""
     from handrail_skills.skills_command import skills_group
 
     return [skills_group]

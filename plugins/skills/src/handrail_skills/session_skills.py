@@ -44,7 +44,7 @@ class SessionSkills:
 
     @property
     def active(self) -> Mapping[str, str]:
-        """What is loaded, by name, in the order it was, with the source that holds its tools in the session."""
+        """Loaded skills by name, in load order, with the source that holds their tools in the session."""
         return {name: each.skill.source for name, each in self.loaded.items()}
 
     @property
@@ -53,11 +53,11 @@ class SessionSkills:
 
     @property
     def any_enabled(self) -> bool:
-        """Whether there is a skill to load, by its name and folder alone."""
+        """True if there is an enabled skill to load, judged by name and folder alone."""
         return any(self.library.has(name) for name in self.enabling.names())
 
     def enabled(self, name: str) -> Skill:
-        """The skill of that name; `ToolUnavailable` when no person has enabled it as it is now."""
+        """Return the skill with that name; `ToolUnavailable` if the user has not enabled it in its current form."""
         skill = self.library.get(name)
         if (why := self.enabling.refusal(skill)) is not None:
             raise ToolUnavailable(f"the skill {name!r} cannot be used: {why}")
@@ -67,7 +67,7 @@ class SessionSkills:
         return skill
 
     async def load(self, name: str) -> LoadedSkill:
-        """Load a skill with its tools, all or nothing. One that is loaded is loaded anew, as it is now."""
+        """Load a skill with its tools, all or nothing; a loaded skill is reloaded in its current form."""
         async with self._loading:
             skill = await anyio.to_thread.run_sync(self.enabled, name)
             tools = await anyio.to_thread.run_sync(load_skill_tools, skill)
@@ -98,11 +98,11 @@ class SessionSkills:
             return loaded
 
     def tools(self) -> Iterable[Tool]:
-        """The own tools of the skills that are loaded, the latest last."""
+        """Return the tools of the loaded skills, most recently loaded last."""
         return (tool for each in self.loaded.values() for tool in each.tools)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are held open."""
 
     async def _told(self, why: str) -> None:
         """Own tools of skills come from this plugin's toolset, which is asked again before hosts ask for the list."""
@@ -120,12 +120,12 @@ class SessionSkills:
 
 
 async def open_skills(context: ServiceContext) -> SessionSkills:
-    """The skills of the session."""
+    """Open the skills of the session."""
     assert context.session is not None
     return SessionSkills(context.session)
 
 
 async def get_session_skills(session: Session) -> SessionSkills:
-    """The skills of a session, wherever its tools are called."""
+    """Return the skills of a session, from any of its tools."""
     found: SessionSkills = await session.service(CAPABILITY)
     return found

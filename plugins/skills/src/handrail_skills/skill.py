@@ -31,7 +31,7 @@ LEFTOVERS = frozenset(("__pycache__", ".git", ".DS_Store"))
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """What a file holds, and whether its owner may run it."""
+    """Content of a file, and True in `runs` if its owner may execute it."""
 
     data: bytes
     runs: bool
@@ -56,20 +56,21 @@ class Skill:
 
     @property
     def source(self) -> str:
-        """What its tools are loaded by."""
+        """Source under which the skill's tools are loaded."""
         return f"skill:{self.name}"
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """Its files by their paths inside, sorted.
+        """Files of the skill as relative paths, sorted.
 
-        Raises `SkillError` for one that leads out of it, is no file or has a control character in its path, and for too many.
+        Raises `SkillError` for a path that leads out of the skill, is not a file or has a control character, and if
+        there are too many files.
         """
         return tuple(sorted(_walk_files(self.folder)))
 
     @cached_property
     def held(self) -> Mapping[str, SkillFile]:
-        """Its files as they were when they were first asked for: what is used is what the fingerprint stands for."""
+        """Contents of the files, read on first access, so that the fingerprint covers exactly what is used."""
         return {file: _read_file(self.folder / file) for file in self.files}
 
     @property
@@ -89,7 +90,7 @@ class Skill:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What can be read and is nothing of the others."""
+        """Files that can be read and do not belong to any other kind."""
         others = {
             SKILL_FILE,
             *self.scripts,
@@ -100,7 +101,7 @@ class Skill:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What it is made of, in one word each."""
+        """Kinds of content in the skill, one word each."""
         held = {
             "workflows": self.workflows,
             "tools": self.modules,
@@ -114,7 +115,10 @@ class Skill:
         return bool(self._in(TOOLS) or self.scripts)
 
     def workflow(self, name: str) -> ReplayPlan:
-        """One of its workflows; `ConfigError` says what is wrong with it."""
+        """Return one of the skill's workflows; `ConfigError` says what is wrong with it.
+
+        Raises `SkillError` if the skill has no workflow with this name.
+        """
         for file in self._in(WORKFLOWS):
             if file in (f"{WORKFLOWS}/{name}{ending}" for ending in WORKFLOW_ENDINGS):
                 from handrail.plans.plan_file import parse_plan
@@ -124,7 +128,7 @@ class Skill:
         raise SkillError(f"the skill {self.name!r} has no workflow {name!r}; there are: {known}")
 
     def fingerprint(self) -> str:
-        """Stands for all of its content: another name, byte or permission to run gives another one."""
+        """Return a hash of the complete content: any change of a name, byte or permission to execute changes it."""
         content = [(file, held.runs, hashlib.sha256(held.data).hexdigest()) for file, held in self.held.items()]
         # In JSON no name can be taken for several entries, nor for a part of one.
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -142,7 +146,7 @@ class Skill:
 
 
 def read_skill(folder: Path, origin: SkillOrigin, of: str) -> Skill:
-    """The skill in a folder; `SkillError` says what is wrong with it."""
+    """Read the skill in a folder; `SkillError` says what is wrong with it."""
     document = parse_document(read_limited(folder / SKILL_FILE, MAX_DOCUMENT_BYTES + 1))
     if document.frontmatter.name != folder.name:
         raise SkillError(

@@ -1,4 +1,4 @@
-"""What is wrong with a skill, found without running any of it."""
+"""Check of a skill for faults, without running any of it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAX_INSTRUCTION_LINES = 500
 
 
 def find_faults(skill: Skill, tools: Mapping[str, Tool]) -> list[str]:
-    """Each as a sentence. `tools` are those that are registered here."""
+    """Return the faults, one sentence each; `tools` are the tools registered here."""
     return list(_iter_faults(skill, tools))
 
 
 def find_remarks(skill: Skill) -> list[str]:
-    """What is odd about it without being wrong."""
+    """Return remarks on what is unusual in the skill without being wrong."""
     lines = skill.document.body.count("\n")
     long = [f"its instructions have {lines} lines; put some into resources"] if lines > MAX_INSTRUCTION_LINES else []
     return [*skill.document.remarks, *long]
@@ -46,5 +46,5 @@ def _iter_faults(skill: Skill, tools: Mapping[str, Tool]) -> Iterator[str]:
 
 
 def _find_async_functions(source: bytes) -> set[str]:
-    """The names of the async functions in it, which its tools are called by where they are not named otherwise."""
+    """Return the names of the async functions in the source, which are the default names of its tools."""
     return {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.AsyncFunctionDef)}

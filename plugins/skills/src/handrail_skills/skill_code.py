@@ -12,9 +12,10 @@ from handrail_skills.skill_document import SkillError
 
 
 def load_skill_tools(skill: Skill) -> tuple[Tool, ...]:
-    """Its tools, each with the skill's name. Importing runs its code: to be called in a thread, of an enabled skill only.
+    """Return the skill's tools, each marked with the skill's name.
 
-    Code that no plugin brought runs with what it says it does, and as code: a person is asked before it does.
+    Importing runs the skill's code: call this in a thread, and only for an enabled skill. Code that does not come from
+    a plugin has its declared effects and that of running code, so that the user is prompted before it runs.
     """
     found = [tool for file in skill.modules for tool in _iter_tools(_import_module(skill, file))]
     effects = () if skill.origin == "plugin" else (Run(f"code of the skill {skill.name}"),)

@@ -1,4 +1,4 @@
-"""Copies of plugins' skills in the person's own folder: to be edited, and brought up to date where nobody has."""
+"""Copies of plugins' skills in the user's own folder: to be edited, and updated as long as they have not been."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SkillCopies:
         return self.places.data / "skill-copies.json"
 
     def make(self, skill: Skill) -> Path:
-        """Copy a skill to the person's folder; where it is then. One that is there is not overwritten."""
+        """Copy a skill to the user's folder and return its path there; an existing one is not overwritten."""
         target = get_user_folder(self.places) / skill.name
         if target.exists():
             raise HandrailError(f"{str(target)!r} is there already", hint="edit it there, or remove it first")
@@ -41,7 +41,7 @@ class SkillCopies:
         return target
 
     def update(self, skill: Skill) -> UpdateOutcome | None:
-        """Bring the copy of a plugin's skill up to date unless it was edited; None where there is no copy."""
+        """Update the copy of a plugin's skill unless it was edited; None if it has not been copied."""
         target = get_user_folder(self.places) / skill.name
         with hold_file_lock(self.file):
             made = self._read().get(skill.name)
@@ -68,11 +68,17 @@ class SkillCopies:
 
 
 def _copy_skill(skill: Skill, target: Path) -> None:
-    """The skill's files at `target`, in place of what is there, whole or not at all."""
+    """Replace `target` with the skill's files, completely or not at all."""
     shelf = ensure_private_folder(target.parent)
     with tempfile.TemporaryDirectory(dir=shelf, prefix=".copying-") as beside:
         fresh = Path(beside, skill.name)
         skill.put(fresh)
+        before = Path(beside, "before")
         if target.exists():
-            target.rename(Path(beside, "before"))
-        fresh.rename(target)
+            target.rename(before)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if before.exists():
+                before.rename(target)
+            raise

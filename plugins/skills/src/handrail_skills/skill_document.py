@@ -32,7 +32,10 @@ class SkillError(HandrailError):
 
 
 class SkillFrontmatter(BaseModel):
-    """What stands between the fences. Keys that the specification does not know are kept, and told as remarks."""
+    """Frontmatter of a SKILL.md, between the fences.
+
+    Keys outside of the specification are kept and reported as remarks.
+    """
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
@@ -80,7 +83,7 @@ class SkillDocument:
 
 
 def parse_document(data: bytes) -> SkillDocument:
-    """The document; `SkillError` says what is wrong, with the line where that is known."""
+    """Parse the document; `SkillError` says what is wrong, with the line if it is known."""
     if len(data) > MAX_DOCUMENT_BYTES:
         raise SkillError(f"{SKILL_FILE} has more than {MAX_DOCUMENT_BYTES:,} bytes")
     try:

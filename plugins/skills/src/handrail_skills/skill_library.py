@@ -20,7 +20,7 @@ PROJECT_FOLDERS = (".handrail/skills", ".agents/skills")
 
 @dataclass(frozen=True, slots=True)
 class SkillFolder:
-    """A folder that holds skills, each in a folder of its own."""
+    """Folder that contains skills, each in a folder of its own."""
 
     folder: Path
     origin: SkillOrigin
@@ -48,7 +48,7 @@ class SkillLibrary:
     )
 
     def skills(self) -> dict[str, Skill]:
-        """By name, in the order of the shelves."""
+        """Return the skills by name; of several with the same name, the first in the order of the skill folders."""
         found: dict[str, Skill] = {}
         for each in self._all():
             if isinstance(each, Skill):
@@ -56,7 +56,7 @@ class SkillLibrary:
         return found
 
     def shadowed(self) -> list[tuple[Skill, Skill]]:
-        """Those that do not count, each with the one that does."""
+        """Return the skills that are shadowed, each with the one that takes precedence."""
         found = [each for each in self._all() if isinstance(each, Skill)]
         counting = {each.name: each for each in reversed(found)}
         return [(each, counting[each.name]) for each in found if each is not counting[each.name]]
@@ -65,7 +65,7 @@ class SkillLibrary:
         return [each for each in self._all() if isinstance(each, BrokenSkill)]
 
     def get(self, name: str) -> Skill:
-        """The skill of that name; `NotFound` names the nearest, or says what is wrong with its folder."""
+        """Return the skill with that name; `NotFound` names the nearest, or says what is wrong with its folder."""
         skills = self.skills()
         if name in skills:
             return skills[name]
@@ -75,7 +75,7 @@ class SkillLibrary:
         raise NotFound(f"there is no skill {name!r}{format_suggestion(name, skills)}")
 
     def has(self, name: str) -> bool:
-        """Whether there is a folder of that name with a SKILL.md; nothing is read."""
+        """Return True if there is a folder with that name and a SKILL.md in it; nothing is read."""
         return any((shelf.folder / name / SKILL_FILE).is_file() for shelf in self.shelves)
 
     def _all(self) -> Iterator[Skill | BrokenSkill]:
@@ -85,7 +85,10 @@ class SkillLibrary:
                     yield each
 
     def _read(self, folder: Path, shelf: SkillFolder) -> Skill | BrokenSkill | None:
-        """What is in the folder: its SKILL.md as it was read when it last changed, its other files as they are when they are asked for."""
+        """Return the skill in the folder, the reason it is broken, or None if the folder has no SKILL.md.
+
+        SKILL.md is read again only when it has changed; other files are read when they are first needed.
+        """
         stamp = _get_stamp(folder / SKILL_FILE)
         if stamp is None:
             return None
@@ -120,14 +123,17 @@ def _get_stamp(file: Path) -> FileStamp | None:
 
 
 def get_user_folder(places: AppDirs) -> Path:
-    """Where a person's own skills are, and those that agents write: tools of other kinds cannot write there."""
+    """Return the folder of the user's own skills and those that agents write; other tools cannot write there."""
     return places.config / "skills"
 
 
 def list_skill_folders(
     places: AppDirs, workspace: Sequence[Path], brought: Sequence[tuple[Path, str]]
 ) -> tuple[SkillFolder, ...]:
-    """The shelves of a session: those of trusted projects, the person's, those of plugins (`brought`, with who brought them)."""
+    """Return the skill folders of a session: those of trusted projects, the user's, and those of plugins.
+
+    `brought` are the plugins' folders, each with the name of its plugin.
+    """
     projects = [root for root in workspace if is_trusted(root, places=places)]
     return (
         *(SkillFolder(root / folder, "project", str(root)) for root in projects for folder in PROJECT_FOLDERS),

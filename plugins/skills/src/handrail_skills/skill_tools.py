@@ -243,7 +243,7 @@ def _describe_step(done: StepResult) -> dict[str, Any]:
 
 
 def _check_file(skill: Skill, text: str, known: Sequence[str]) -> str:
-    """One of the skill's files, by the path that the call says; nothing else can be reached by it."""
+    """Return the normalized path of one of the skill's files; `NotFound` for anything but the `known` ones."""
     named = PurePosixPath(text).as_posix()
     if named not in known:
         raise NotFound(f"the skill {skill.name!r} has no {text!r} there{format_suggestion(named, known)}")

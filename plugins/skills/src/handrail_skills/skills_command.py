@@ -83,7 +83,9 @@ def enable_command(names: tuple[str, ...]) -> None:
 @skills_group.command("disable")
 @click.argument("names", nargs=-1, required=True)
 def disable_command(names: tuple[str, ...]) -> None:
-    """Keep agents from loading the skills NAMES, whatever the settings say.
+    """Keep agents from loading the skills NAMES.
+
+    This takes precedence over the settings.
 
     Example: handrail skills disable pdf-forms
     """
@@ -153,7 +155,7 @@ def update_command() -> None:
 
 
 def _format_path(path: Path | str) -> str:
-    """Return a path as one line, with everything written out that a person would not see."""
+    """Return a path on one line, with invisible characters escaped."""
     from handrail.undo.path_states import format_path
 
     return format_path(str(path))
@@ -175,7 +177,7 @@ def _build_row(skill: Skill, enabling: EnabledSkills) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class SkillContext:
-    """What there is for this person in this folder."""
+    """Skills and tools available to the user in the current folder."""
 
     library: SkillLibrary
     enabling: EnabledSkills

@@ -1,4 +1,4 @@
-"""The tools by which an agent writes skills. What it wrote waits for a person to enable it."""
+"""Tools with which an agent writes skills; the user must enable a skill before it can be loaded."""
 
 from __future__ import annotations
 

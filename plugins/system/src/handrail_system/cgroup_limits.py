@@ -1,4 +1,7 @@
-"""What a container, a service or a user's session may use of its machine: the limits of Linux control groups, as far up as they can be seen."""
+"""Resource limits of a container, a service or a user session.
+
+They are the limits of Linux control groups, as far up the hierarchy as is visible.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ UNLIMITED = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """The tightest limits that hold here; None for what has none. `memory` and `memory_used` are bytes, `cpus` counts whole processors."""
+    """Tightest limits that apply here; None for what is unlimited.
+
+    `memory` and `memory_used` are bytes, `cpus` is a number of processors.
+    """
 
     memory: int | None = None
     memory_used: int | None = None
@@ -24,7 +30,10 @@ class ResourceLimits:
 
 @dataclass(frozen=True, slots=True)
 class _CgroupMount:
-    """Where a hierarchy of groups is mounted: `root` is the group that is seen at `at`, `controllers` are empty for the one of version 2."""
+    """Mount of a control group hierarchy.
+
+    `root` is the group that is visible at `at`; `controllers` is empty for version 2.
+    """
 
     root: PurePosixPath
     at: Path
@@ -32,7 +41,7 @@ class _CgroupMount:
 
 
 def read_limits(root: Path = Path("/")) -> ResourceLimits:
-    """The limits of this process, read below `root`; none where there are no control groups."""
+    """Read the limits of this process, below `root`; all are None without control groups."""
     mounts = list(_iter_mounts(root))
     groups = dict(_iter_groups(root))
     new = list(_iter_group_folders(mounts, groups, ""))
@@ -57,7 +66,7 @@ def read_limits(root: Path = Path("/")) -> ResourceLimits:
 
 
 def _iter_mounts(root: Path) -> Iterator[_CgroupMount]:
-    """From /proc/self/mountinfo, whose fields are told in proc_pid_mountinfo(5)."""
+    """Yield the mounts in /proc/self/mountinfo, whose fields are described in proc_pid_mountinfo(5)."""
     with suppress(OSError):
         for line in (root / "proc/self/mountinfo").read_text().splitlines():
             fields, _, tail = line.partition(" - ")
@@ -70,7 +79,7 @@ def _iter_mounts(root: Path) -> Iterator[_CgroupMount]:
 
 
 def _iter_groups(root: Path) -> Iterator[tuple[str, PurePosixPath]]:
-    """The group of this process for each controller; the empty word stands for version 2. See cgroups(7)."""
+    """Yield each controller with this process's group; the empty controller is version 2. See cgroups(7)."""
     with suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -81,7 +90,7 @@ def _iter_groups(root: Path) -> Iterator[tuple[str, PurePosixPath]]:
 def _iter_group_folders(
     mounts: Iterable[_CgroupMount], groups: dict[str, PurePosixPath], controller: str
 ) -> Iterator[Path]:
-    """The folders of the group and of those it lies in: what holds for one of them holds for all below."""
+    """Yield the folders of the group and its ancestors, because the limits of a group apply to all groups below it."""
     if (group := groups.get(controller)) is None:
         return
     for mount in mounts:
@@ -116,7 +125,7 @@ def _find_tightest(found: list[tuple[int, int | None]]) -> tuple[int, int | None
 
 
 def _read_number(file: Path) -> float | None:
-    """The number in a file; None for `max`, for one that stands for it, and where there is no such file."""
+    """Return the number in a file; None for 0, for `max` or an equivalent huge number, or if it is not readable."""
     with suppress(OSError, ValueError):
         number = float(file.read_text())
         return number if 0 < number < UNLIMITED else None

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class SystemConfig(BaseModel):
-    """How much and how long downloads may be."""
+    """Limits on the size and duration of downloads."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

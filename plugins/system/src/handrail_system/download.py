@@ -40,7 +40,7 @@ OpenWeb = Callable[[ToolContext], "WebClient"]
 
 
 def open_web(context: ToolContext) -> WebClient:
-    """A client that reaches what the rail allows this session."""
+    """Open a web client with the download limits and the network settings of this session."""
     from handrail.net.web_client import RequestLimits, WebClient
 
     config = _get_config(context)
@@ -52,7 +52,10 @@ def open_web(context: ToolContext) -> WebClient:
 
 
 def create_download_tool(open_web: OpenWeb = open_web) -> Tool:
-    """`download_file` over the connections of `open_web`. No setting reaches that: only code can give another one, as tests do."""
+    """Create `download_file` over the connections of `open_web`.
+
+    The connections are not configurable: only code can pass other ones, as tests do.
+    """
 
     @tool(
         layer="system",
@@ -102,7 +105,7 @@ def _get_config(context: ToolContext) -> SystemConfig:
 
 
 def _check_target(target: Path, text: str) -> None:
-    """What can be known to fail is not begun."""
+    """Raise `Downstream` before the download if the target cannot be written."""
     if target.is_dir() or text.endswith("/"):
         raise Downstream(f"{text!r} is a folder", hint="give the file a name in it")
     if not target.parent.is_dir():
@@ -154,7 +157,10 @@ def _create_progress_reporter(context: ToolContext) -> Callable[[int, int | None
 def _move_into_place(
     part: partial_downloads.PartFile, target: Path, url: str, wanted: str, stop: Event
 ) -> tuple[str, int]:
-    """Put the whole file in its place; its checksum, which is that of what was written there, and its size."""
+    """Write the complete file to its place; return the checksum of what was written there, and its size.
+
+    Raises `Downstream` if the checksum is not the `wanted` one, `Stopped` if `stop` was set.
+    """
     digest, size = hashlib.sha256(), 0
     with safe_open.open_new_file(target, attributes={ORIGIN_ATTRIBUTE: _strip_secrets(url).encode()}) as file:
         for block in part.blocks():
@@ -176,7 +182,10 @@ def _move_into_place(
 
 
 async def _run_to_completion(work: Callable[[Event], tuple[str, int]]) -> tuple[str, int]:
-    """What the work gives, done in a thread. When the call is stopped it is told so, and waited for: it is undone then, or done."""
+    """Run the work in a thread and return its result.
+
+    If the call is stopped, `stop` is set and the work is awaited, so that it is either undone or completed.
+    """
     stop = Event()
     running = asyncio.ensure_future(anyio.to_thread.run_sync(work, stop))
     try:
@@ -189,7 +198,7 @@ async def _run_to_completion(work: Callable[[Event], tuple[str, int]]) -> tuple[
 
 
 def _strip_secrets(url: str) -> str:
-    """The address without what may be secret in it."""
+    """Return the URL without the parts that may be secret: user information, query and fragment."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

@@ -41,7 +41,10 @@ VENDOR_NAMES: Mapping[str, str] = {
 async def list_graphics(
     programs: HostPrograms, *, root: Path = Path("/"), seconds: float = PROGRAM_TIMEOUT_S
 ) -> list[dict[str, Any]]:
-    """Each graphics processor: name, and memory_bytes, memory_used_bytes and driver where they are known. A program has so many `seconds`."""
+    """Return the graphics processors: name, and memory_bytes, memory_used_bytes and driver if they are known.
+
+    `seconds` limits the time of the vendor's program.
+    """
     found = await _query_nvidia(programs, seconds)
     # What the maker's program tells says more than the kernel's list.
     others = [gpu for gpu in list_kernel_gpus(root) if not (found and gpu["name"].startswith("NVIDIA"))]
@@ -67,7 +70,7 @@ async def _query_nvidia(programs: HostPrograms, seconds: float) -> list[dict[str
 
 
 def parse_nvidia_output(text: str) -> Iterator[dict[str, Any]]:
-    """The graphics processors in what nvidia-smi prints: name, MiB in all, MiB in use, driver."""
+    """Parse the output of nvidia-smi; its columns are name, total MiB, used MiB and driver."""
     for row in csv.reader(text.splitlines(), skipinitialspace=True):
         if len(row) != 4:
             continue
@@ -83,7 +86,7 @@ def parse_nvidia_output(text: str) -> Iterator[dict[str, Any]]:
 
 
 def list_kernel_gpus(root: Path) -> Iterator[dict[str, Any]]:
-    """The graphics processors that the kernel has a driver for."""
+    """Yield the graphics processors for which the kernel has a driver."""
     cards = sorted((root / "sys/class/drm").glob("card*"))
     for card in cards:
         # Their outputs are listed beside them, as card0-HDMI-A-1.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`process_info`, `system_info`, `download_file`."""
+    """Return `process_info`, `system_info` and `download_file`."""
     from handrail_system.download import download_file
     from handrail_system.machine_info import system_info
     from handrail_system.processes import process_info
@@ -24,7 +24,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_config() -> type[SystemConfig]:
-    """`[plugins.system]`."""
+    """Return the schema of `[plugins.system]`."""
     from handrail_system.config import SystemConfig
 
     return SystemConfig

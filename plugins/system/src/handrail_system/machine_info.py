@@ -42,7 +42,7 @@ async def system_info(*, context: ToolContext) -> Mapping[str, Any]:
 
 
 async def _list_displays(context: ToolContext) -> tuple[list[dict[str, Any]], str | None]:
-    """The monitors of the session's desktop, the main one first; and why there are none."""
+    """Return the monitors of the session's desktop, the primary one first, and the reason if there are none."""
     try:
         with anyio.fail_after(DISPLAY_DEADLINE_S):
             screen: Screen = await context.service("screen")
@@ -69,7 +69,7 @@ def _describe_machine(places: Iterable[str]) -> dict[str, Any]:
 
 
 def describe_system(root: Path = Path("/")) -> dict[str, Any]:
-    """The operating system: name, kernel, architecture, hostname, uptime_seconds, and container where this is one."""
+    """Describe the system: name, kernel, architecture, hostname, uptime_seconds, and container if inside one."""
     import psutil
 
     told = platform.uname()
@@ -100,7 +100,7 @@ def _read_system_name(root: Path) -> str | None:
 
 
 def detect_container(root: Path = Path("/")) -> str | None:
-    """The kind of container this runs in (docker, podman, lxc, systemd-nspawn, wsl …); None where nothing says so."""
+    """Return the container type (docker, podman, lxc, systemd-nspawn, wsl …); None if none is detected."""
     with suppress(OSError):
         if named := (root / "run/systemd/container").read_text().strip():
             return named
@@ -120,7 +120,10 @@ def detect_container(root: Path = Path("/")) -> str | None:
 
 
 def describe_processors(held: ResourceLimits) -> dict[str, Any]:
-    """The processors: model, logical and physical count, usable (what this process may use), percent in use, load of the last minute."""
+    """Describe the processors.
+
+    Keys: model, logical and physical count, usable (by this process), percent in use, and load over the last minute.
+    """
     import psutil
 
     logical = psutil.cpu_count() or 1
@@ -159,7 +162,7 @@ def describe_memory(held: ResourceLimits) -> dict[str, int]:
 
 
 def describe_disks(places: Iterable[str]) -> list[dict[str, Any]]:
-    """The disks on which these folders are, each once: path, total_bytes, and free_bytes (what this user may still write)."""
+    """Describe the disks that hold these folders, each once: path, total_bytes, and free_bytes (free for this user)."""
     import psutil
 
     found: dict[int, dict[str, Any]] = {}

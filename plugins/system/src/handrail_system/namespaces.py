@@ -1,4 +1,4 @@
-"""Whether this process is set apart from the machine that it runs on."""
+"""Namespace check: whether this process is isolated from the machine on which it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ INITIAL_NAMESPACES = {"pid": "pid:[4026531836]", "uts": "uts:[4026531838]"}
 
 
 def is_isolated(root: Path = Path("/"), *kinds: str) -> bool:
-    """Whether a namespace of one of these kinds (default: pid or uts) is not the machine's own; False where that is not told."""
+    """Return True if a namespace of one of these kinds (default: pid or uts) is not the machine's own.
+
+    Returns False if that cannot be determined.
+    """
     for kind in kinds or INITIAL_NAMESPACES:
         with suppress(OSError):
             if os.readlink(root / "proc/self/ns" / kind) != INITIAL_NAMESPACES[kind]:

@@ -1,6 +1,6 @@
-"""What has come of files that are being downloaded, kept in Handrail's own cache so that a download that broke off goes on where it was.
+"""Partial downloads in Handrail's own cache, so that an interrupted download continues where it stopped.
 
-A part is kept only with what tells whether the server's file is still the same one, and is used by one call at a time.
+A part is only kept with a validator for the server's version of the file, and is used by one call at a time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class PartVersion:
-    """Which version of a server's file a part is of. `validator` goes into If-Range; `total` is the size of the whole, where it is known.
+    """Version of a server's file to which a part belongs.
 
-    `boot`: what was not yet on the disk when the machine went down may be missing in the middle, so a part counts until then only.
+    `validator` goes into If-Range; `total` is the size of the complete file, if known. A part is only valid until the
+    next `boot`: data that had not reached the disk when the machine went down may be missing in the middle.
     """
 
     validator: str
@@ -53,7 +54,7 @@ class PartFile:
         return self._path.parent
 
     def begin(self, version: PartVersion | None) -> None:
-        """Start anew, with a file of this version; None for one that cannot be gone on with."""
+        """Start over with a file of this version; None for one that cannot be resumed."""
         self._note.unlink(missing_ok=True)
         os.ftruncate(self._fd, 0)
         self.size, self.version = 0, version
@@ -61,7 +62,7 @@ class PartFile:
             self._note.write_text(json.dumps({**asdict(version), "boot": _read_boot_id()}))
 
     def add(self, data: bytes) -> None:
-        """More of the file."""
+        """Append data to the part."""
         left = memoryview(data)
         while left:
             written = os.pwrite(self._fd, left, self.size)
@@ -69,21 +70,24 @@ class PartFile:
             left = left[written:]
 
     def blocks(self) -> Iterator[bytes]:
-        """All of it, from the beginning."""
+        """Yield the complete part from its beginning, in blocks."""
         at = 0
         while block := os.pread(self._fd, READ_BLOCK, at):
             yield block
             at += len(block)
 
     def forget(self) -> None:
-        """Keep nothing of it."""
+        """Delete the part."""
         self.begin(None)
         self._path.unlink(missing_ok=True)
 
 
 @contextmanager
 def open_part(folder: Path, key: str) -> Generator[PartFile, None, None]:
-    """The part of the file that is known by `key`, for one call at a time; what cannot be gone on with is not kept."""
+    """Open the part of the file identified by `key`, for one call at a time; a part that cannot be resumed is deleted.
+
+    If another call uses the part, a separate one is opened, and deleted at the end.
+    """
     folder.mkdir(mode=0o700, exist_ok=True)
     prune_parts(folder)
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()}.part"
@@ -105,7 +109,7 @@ def open_part(folder: Path, key: str) -> Generator[PartFile, None, None]:
 
 
 def prune_parts(folder: Path, *, days: float = KEPT_DAYS, most: int = KEPT_BYTES) -> None:
-    """Forget the parts that nobody has gone on with for long, and the oldest where they are too much."""
+    """Delete the parts that have not been used for `days` days, and the oldest if all exceed `most` bytes."""
     found: list[tuple[float, int, Path]] = []
     for path in folder.glob("*.part"):
         with suppress(OSError):
@@ -131,7 +135,10 @@ def _remove_part(path: Path) -> None:
 
 
 def _open_locked(path: Path) -> int | None:
-    """The open file with a lock that the kernel gives up when the process ends, however it ends; None when another call has it."""
+    """Open and lock the file; None if another call holds the lock.
+
+    The kernel releases the lock when the process ends, however it ends.
+    """
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if not try_lock(fd):

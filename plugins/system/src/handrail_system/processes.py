@@ -30,7 +30,10 @@ SortOrder = Literal["cpu", "memory", "name", "pid", "started"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessSample:
-    """One look at a process. None stands for what this system does not tell; `cpu_s` are seconds of one processor since its start."""
+    """Sample of a process.
+
+    None is a value that this system does not report; `cpu_s` is the CPU time in seconds since the process started.
+    """
 
     pid: int
     name: str
@@ -73,7 +76,7 @@ async def process_info(
 
 
 def explain_blind_spot(root: Path) -> str | None:
-    """Why there may be more processes than can be seen from here; None where nothing is known against it."""
+    """Explain why there may be more processes than are visible here; None without a known reason."""
     with suppress(OSError):
         for line in (root / "proc/self/mountinfo").read_text().splitlines():
             fields = line.split()
@@ -90,7 +93,7 @@ def _build_note(name: str | None, *, found: bool, blind: str | None) -> str | No
 
 
 def _sample_processes(name: str | None) -> list[tuple[psutil.Process, ProcessSample]]:
-    """Every process that there is to see."""
+    """Sample all visible processes whose name contains `name`, ignoring case."""
     import psutil
 
     wanted = (name or "").casefold()
@@ -105,7 +108,10 @@ def _sample_processes(name: str | None) -> list[tuple[psutil.Process, ProcessSam
 
 
 def _sample_again(first: Sequence[tuple[psutil.Process, ProcessSample]]) -> list[tuple[ProcessSample, float | None]]:
-    """Those that are still there, with their use of the processors since; another one that was given the same number is not."""
+    """Sample again the processes that still run, with their CPU share since the first sample.
+
+    Another process that has reused a PID is left out.
+    """
     import psutil
 
     again: list[tuple[ProcessSample, float | None]] = []
@@ -131,7 +137,7 @@ def _sample_process(process: psutil.Process) -> ProcessSample:
 
 
 def _get_if_allowed(ask: Callable[[], T]) -> T | None:
-    """What a process tells; None for what is kept from us, and for what has ended but for its number."""
+    """Return what `ask` returns for a process; None if access is denied or the process is a zombie."""
     import psutil
 
     try:

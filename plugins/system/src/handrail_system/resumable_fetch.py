@@ -45,12 +45,16 @@ class DownloadServerBusy(DownloadRefused):
 
 
 class _PartMismatch(Exception):
-    """What was answered does not go on where the part ends."""
+    """Response that does not continue where the part ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """Where a file came from in the end. `resumed_from`: bytes that were there from an earlier call. `told`: whether its size was known."""
+    """Outcome of a download.
+
+    `url` is the final one after redirects; `resumed_from` counts the bytes present from an earlier call; `told` is True
+    if the size was known.
+    """
 
     url: str
     content_type: str | None
@@ -68,7 +72,7 @@ class SpeedGuard:
     _got: int = 0
 
     def add(self, count: int) -> None:
-        """More bytes have come."""
+        """Count received bytes; `TimedOut` if the server sends too slowly."""
         self._got += count
         passed = monotonic() - self._since
         if passed < self.window:
@@ -130,7 +134,10 @@ async def _attempt_fetch(
 
 
 def _check_answer(answer: WebResponse, part: PartFile, start: int) -> int | None:
-    """The bytes of the whole file, where they are known; an error for an answer that is no file."""
+    """Return the size in bytes of the complete file if known; raise an error for a response that is not the file.
+
+    Raises `_PartMismatch` if it does not continue the part.
+    """
     encoded = _is_encoded(answer.headers)
     if answer.status == HTTPStatus.PARTIAL_CONTENT:
         found = CONTENT_RANGE.fullmatch(answer.headers.get("content-range", "").strip())
@@ -153,7 +160,7 @@ def _check_answer(answer: WebResponse, part: PartFile, start: int) -> int | None
 
 
 def _is_same_version(headers: Mapping[str, str], version: PartVersion | None, total: str) -> bool:
-    """Whether a part is of the version that was begun. Some servers give one of any."""
+    """Return True if a partial response is of the version that was begun; some servers send a part of any version."""
     if version is None or (version.total is not None and total not in ("*", str(version.total))):
         return False
     key = "etag" if version.validator.startswith('"') else "last-modified"
@@ -161,7 +168,7 @@ def _is_same_version(headers: Mapping[str, str], version: PartVersion | None, to
 
 
 def _derive_version(answer: WebResponse, total: int | None) -> PartVersion | None:
-    """What tells this version of a file from others, by RFC 9110 (8.8, 13.1.5); None where nothing does for sure."""
+    """Return the version of a file by RFC 9110 (8.8, 13.1.5); None if nothing identifies it reliably."""
     if _is_encoded(answer.headers) or "bytes" not in answer.headers.get("accept-ranges", "bytes"):
         return None
     etag, changed = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
@@ -240,7 +247,7 @@ def _raise_truncated(answer: WebResponse, part: PartFile, total: int) -> NoRetur
 
 
 def _with_resume_hint(exc: Downstream, part: PartFile) -> Downstream:
-    """The error of a download that broke off, with what can be done about it."""
+    """Add a hint on how to resume to the error of an interrupted download."""
     if part.version is not None and part.size:
         exc.hint = f"{part.size:,} bytes are kept; call again with the same arguments to go on"
     return exc

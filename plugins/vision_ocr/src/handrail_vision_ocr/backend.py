@@ -27,9 +27,9 @@ class OcrConfig(BaseModel):
 
 
 class OcrBackend(VisionBackend):
-    """Text lines, boxes and icons, by models that run on this machine's processor.
+    """Backend that finds text lines, boxes and icons with models running on this machine's processor.
 
-    The reading is done in a process of its own, which is kept, and killed when a question is cancelled or late.
+    A separate process does the reading; it is kept running, and killed if a request is cancelled or late.
     """
 
     name = "ocr"
@@ -44,7 +44,7 @@ class OcrBackend(VisionBackend):
 
     @classmethod
     def missing(cls) -> str | None:
-        """Why it cannot be used on this machine."""
+        """Return why it cannot be used on this machine, or None."""
         absent = [name for name in ("rapidocr", "onnxruntime", "cv2") if find_spec(name) is None]
         return f"it needs {', '.join(absent)}; handrail install handrail-vision-ocr brings them" if absent else None
 

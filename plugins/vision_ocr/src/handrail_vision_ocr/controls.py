@@ -1,4 +1,4 @@
-"""Boxes and icons, by edges alone: where somebody could click that has no text of its own, or has a frame around it."""
+"""Detection of boxes and icons by edges alone: click targets without text of their own, or with a frame around it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_CONTROLS = 300
 
 
 def find_controls(pixels: Picture, texts: Iterable[FoundItem]) -> list[FoundItem]:
-    """Boxes that a button, field or tab may be, named by the text in them, and icons without any."""
+    """Find boxes that may be buttons, fields or tabs, named by the text in them, and icons without text."""
     texts = list(texts)
     found: list[FoundItem] = []
     for shape in _find_shapes(pixels):
@@ -43,7 +43,7 @@ def find_controls(pixels: Picture, texts: Iterable[FoundItem]) -> list[FoundItem
 
 
 def _find_shapes(pixels: Picture) -> list[PixelBox]:
-    """What has an outline, largest first, each once."""
+    """Return the bounding boxes of all outlines, largest first, without duplicates."""
     gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
     edges = cv2.morphologyEx(cv2.Canny(gray, 30, 90), cv2.MORPH_CLOSE, np.ones((3, 5), np.uint8))
     outlines, _ = cv2.findContours(edges, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
@@ -53,7 +53,7 @@ def _find_shapes(pixels: Picture) -> list[PixelBox]:
 
 
 def _drop_duplicates(boxes: list[PixelBox]) -> list[PixelBox]:
-    """Without those that are almost the same as an earlier one."""
+    """Remove boxes that are almost the same as an earlier one."""
     sides = np.array(boxes, np.int64).reshape(-1, 4)
     starts, ends = sides[:, :2], sides[:, :2] + sides[:, 2:]
     kept: list[int] = []
@@ -77,14 +77,17 @@ def _is_icon(shape: PixelBox) -> bool:
 
 
 def _has_box_inside(outer: PixelBox, inner: PixelBox) -> bool:
-    """Whether the middle of the inner one is in the outer one, and most of its width."""
+    """Return True if the center and most of the width of the inner box are inside the outer one."""
     x, y = inner[0] + inner[2] / 2, inner[1] + inner[3] / 2
     inside = outer[0] <= x < outer[0] + outer[2] and outer[1] <= y < outer[1] + outer[3]
     return inside and inner[2] <= outer[2] * 1.1
 
 
 def _compute_fingerprint(pixels: Picture, shape: PixelBox) -> str:
-    """A few bits of what it looks like, equal while it looks the same: which of 64 parts are lighter than the whole."""
+    """Return a short visual fingerprint, equal while the look stays the same.
+
+    It records which of 64 parts are lighter than average.
+    """
     x, y, width, height = shape
     small = cv2.resize(
         cv2.cvtColor(pixels[y : y + height, x : x + width], cv2.COLOR_BGR2GRAY), (8, 8), interpolation=cv2.INTER_AREA

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
-    """The backend `ocr`."""
+    """Return the vision backend `ocr`."""
     from handrail_vision_ocr.backend import OcrBackend
 
     return [OcrBackend]

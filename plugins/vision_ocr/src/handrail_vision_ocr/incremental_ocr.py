@@ -34,7 +34,7 @@ class PictureMemory:
         self._seen: OrderedDict[tuple[int, ...], tuple[Picture, list[FoundItem]]] = OrderedDict()
 
     def read(self, pixels: Picture, *, place: list[int]) -> list[FoundItem]:
-        """All lines in the picture."""
+        """Return all lines in the picture."""
         key = tuple(place)
         before = self._seen.pop(key, None)
         if before is None or before[0].shape != pixels.shape:
@@ -62,7 +62,7 @@ class PictureMemory:
 
 
 def find_changed_boxes(old: Picture, new: Picture) -> Iterator[PixelBox]:
-    """Rectangles that hold all pixels which differ, each with a margin of one tile."""
+    """Yield rectangles that together contain all pixels that differ, each with a margin of one tile."""
     height, width = new.shape[:2]
     differs = (old != new).any(axis=2)
     rows, columns = -(-height // TILE), -(-width // TILE)
@@ -80,7 +80,7 @@ def find_changed_boxes(old: Picture, new: Picture) -> Iterator[PixelBox]:
 
 
 def is_touching(one: PixelBox, other: PixelBox) -> bool:
-    """Whether they have a pixel in common."""
+    """Return True if the boxes have a pixel in common."""
     return (
         one[0] < other[0] + other[2]
         and other[0] < one[0] + one[2]
@@ -90,13 +90,13 @@ def is_touching(one: PixelBox, other: PixelBox) -> bool:
 
 
 def enclosing_box(one: PixelBox, other: PixelBox) -> PixelBox:
-    """The smallest rectangle that holds both."""
+    """Return the smallest rectangle that contains both boxes."""
     x, y = min(one[0], other[0]), min(one[1], other[1])
     return x, y, max(one[0] + one[2], other[0] + other[2]) - x, max(one[1] + one[3], other[1] + other[3]) - y
 
 
 def _grow_box(part: PixelBox, lines: list[FoundItem]) -> PixelBox:
-    """The part with the whole of each line that it touches: half a line cannot be read."""
+    """Extend the part to the whole of each line it touches: half a line cannot be read."""
     for _ in range(GROWTH):
         before = part
         for line in lines:
@@ -108,7 +108,7 @@ def _grow_box(part: PixelBox, lines: list[FoundItem]) -> PixelBox:
 
 
 def _merge_touching(parts: list[PixelBox]) -> Iterator[PixelBox]:
-    """The parts, those that touch as one."""
+    """Yield the parts, merging those that touch."""
     left = list(parts)
     while left:
         one = left.pop()

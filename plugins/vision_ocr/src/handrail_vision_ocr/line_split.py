@@ -1,4 +1,4 @@
-"""Lines taken apart: what stands side by side is found as one line, and somebody has to click one item of it."""
+"""Splitting of detected lines: adjacent items are detected as one line, but each must be clickable separately."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SpacedLine:
 
     @property
     def one_width(self) -> bool:
-        """Whether every word begins where it would if all letters were of one width, with a whole one between words."""
+        """True if every word begins where a monospaced font would place it, with a full-width space between words."""
         first = self.spans[0][0]
         pitch = (self.spans[-1][1] - first) / len(" ".join(self.words))
         letters = 0
@@ -64,7 +64,7 @@ class SpacedLine:
 
 
 def split_box(pixels: Picture, box: PixelBox) -> list[PixelBox]:
-    """A line that is still to be read, taken apart at rules and at gaps that are too wide for any text."""
+    """Split the box of a line that has not been read yet, at rules and at gaps too wide for any text."""
     left, top, width, height = box
     if width < 2 * height:
         return [box]
@@ -79,7 +79,7 @@ def split_box(pixels: Picture, box: PixelBox) -> list[PixelBox]:
 
 
 def measure_spacing(pixels: Picture, box: PixelBox, text: str) -> SpacedLine | None:
-    """The line, where it may be more than one item; None where it is one."""
+    """Measure the spacing of a line that may be more than one item; return None if it is one."""
     words = tuple(text.split())
     if len(words) < 2:
         return None
@@ -95,7 +95,10 @@ def measure_spacing(pixels: Picture, box: PixelBox, text: str) -> SpacedLine | N
 
 
 def is_one_text(line: SpacedLine, others: list[SpacedLine]) -> bool:
-    """Whether it is only loose because its letters are of one width. Two words are too few to tell: then others of the same size do."""
+    """Return True if the line is loosely spaced only because its font is monospaced.
+
+    Two words are too few to decide; then other lines of the same size are examined.
+    """
     if len(line.words) > 2:
         return line.one_width
     alike = (other for other in others if len(other.words) > 2 and abs(other.height / line.height - 1) < SAME_SIZE)
@@ -103,7 +106,7 @@ def is_one_text(line: SpacedLine, others: list[SpacedLine]) -> bool:
 
 
 def iter_items(line: SpacedLine, box: PixelBox) -> Iterator[tuple[str, PixelBox]]:
-    """What stands between its wide gaps."""
+    """Yield the items between the line's wide gaps."""
     left, top, _, height = box
     ends = [0, *(at for at, gap in enumerate(line.gaps, start=1) if gap >= LOOSE), len(line.words)]
     for first, after in pairwise(ends):
@@ -113,7 +116,7 @@ def iter_items(line: SpacedLine, box: PixelBox) -> Iterator[tuple[str, PixelBox]
 
 @dataclass(frozen=True, slots=True)
 class _InkProfile:
-    """What is written in a box: which of its columns have ink, how high that is, and the rules between."""
+    """Ink in a box: the columns with ink, the height of the ink, and the rules in between."""
 
     inked: tuple[int, ...]
     height: float
@@ -125,7 +128,7 @@ class _InkProfile:
         return [(a + 1, b) for a, b in pairwise(self.inked) if b - a > 1]
 
     def trimmed(self, begin: int, end: int) -> ColumnSpan | None:
-        """Where something is written between these, with a little room; None where nothing is."""
+        """Return the inked span within these bounds, slightly enlarged; None without ink."""
         inked = [column for column in self.inked if begin <= column < end]
         room = int(self.height / 4)
         return (max(begin, inked[0] - room), min(end, inked[-1] + 1 + room)) if inked else None
@@ -147,7 +150,10 @@ def _measure_ink(pixels: Picture, box: PixelBox) -> _InkProfile:
 
 
 def _compute_contrast(pixels: Picture, box: PixelBox, above: int, below: int) -> NDArray[np.int16]:
-    """How much each pixel in the box, and so far above and below it, differs from what is most of the box."""
+    """Return how much each pixel differs from the median of the box.
+
+    The result covers the box and the given number of rows above and below it.
+    """
     left, top, width, height = box
     cut = pixels[top - above : top + height + below, left : left + width]
     gray = cv2.cvtColor(cut, cv2.COLOR_BGR2GRAY).astype(np.int16)
@@ -155,14 +161,14 @@ def _compute_contrast(pixels: Picture, box: PixelBox, above: int, below: int) ->
 
 
 def _find_text_rows(inked: NDArray[np.bool_]) -> slice:
-    """The rows of the text, without a frame above or below it; where nothing is in the middle, all but the margins."""
+    """Return the rows of the text, without a frame above or below it; all but the margins if the middle is empty."""
     rows = len(inked)
     found = (slice(begin, end) for begin, end in _iter_runs(inked) if begin <= rows / 2 < end)
     return next(found, slice(rows // 7, rows - rows // 7))
 
 
 def _drop_cut_letters(columns: list[int], width: int, height: float) -> list[int]:
-    """Without a letter of the next item that the box's end cuts."""
+    """Remove a letter of a neighbouring item cut off by an end of the box."""
     loose = [at for at, (a, b) in enumerate(pairwise(columns), start=1) if b - a > LOOSE * height]
     if loose and columns[-1] >= width - 2 and columns[-1] - columns[loose[-1]] < height / 2:
         columns = columns[: loose[-1]]

@@ -33,7 +33,10 @@ class ReaderProcess:
         self._turn = anyio.Lock()
 
     async def read(self, pixels: Any, *, place: list[int], controls: bool) -> list[FoundItem]:
-        """What is in the picture. `place` names the part of the screen: of a picture of the same place only what changed is read again."""
+        """Read the picture's content.
+
+        `place` identifies the part of the screen: for a picture of the same place, only what changed is read again.
+        """
         async with self._turn:
             head = worker_protocol.format_request(*pixels.shape[:2], place=place, controls=controls)
             return worker_protocol.parse_found(await self._ask(head, pixels.tobytes()))

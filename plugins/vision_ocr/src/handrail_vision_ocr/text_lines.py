@@ -32,7 +32,7 @@ class TextLineReader:
         self._models: Any = None
 
     def read(self, pixels: Picture) -> list[FoundItem]:
-        """The lines that are written there, from top to bottom; items that stand side by side are lines of their own."""
+        """Return the lines of text from top to bottom; adjacent items are separate lines."""
         if int(pixels.min()) == int(pixels.max()):
             # One colour: nothing is written there.
             return []
@@ -42,14 +42,14 @@ class TextLineReader:
         return sorted(_split_items(pixels, sure), key=lambda line: (line.box[1] // 8, line.box[0]))
 
     def _lines(self, pixels: Picture) -> list[PixelBox]:
-        """Where something is written."""
+        """Return the boxes that contain text."""
         height, width = pixels.shape[:2]
         seen = self._loaded()(_pad_to_minimum(pixels), use_det=True, use_cls=False, use_rec=False)
         corners = () if seen.boxes is None else seen.boxes
         return [box for each in corners if (box := _find_bounding_box(each, width, height)) is not None]
 
     def _read(self, pixels: Picture, boxes: list[PixelBox]) -> Iterable[tuple[PixelBox, str, float]]:
-        """What is written in each box, and how sure that is."""
+        """Return the text in each box with its confidence."""
         if not boxes:
             return ()
         read = self._loaded().recognize_txt([_crop_upright(pixels, box) for box in boxes])
@@ -79,7 +79,7 @@ def _create_text(box: PixelBox, text: str, score: float) -> FoundItem:
 
 
 def _split_items(pixels: Picture, lines: Iterable[FoundItem]) -> Iterator[FoundItem]:
-    """The lines, and of those that are more than one item each item."""
+    """Yield the lines, split into items where a line is more than one."""
     looked_at = [(line, measure_spacing(pixels, line.box, line.text)) for line in lines]
     loose = [each for _, each in looked_at if each]
     for line, each in looked_at:
@@ -106,7 +106,7 @@ def _crop_upright(pixels: Picture, box: PixelBox) -> Picture:
 
 
 def _find_bounding_box(corners: Picture, width: int, height: int) -> tuple[int, int, int, int] | None:
-    """The upright rectangle around four corners, cut to the picture; None where nothing of it is in the picture."""
+    """Return the bounding box of four corners, clipped to the picture; None if no part is inside."""
     left, top = (max(0, int(v)) for v in np.floor(corners.min(axis=0)))
     right, bottom = (int(v) for v in np.ceil(corners.max(axis=0)))
     right, bottom = min(right, width), min(bottom, height)

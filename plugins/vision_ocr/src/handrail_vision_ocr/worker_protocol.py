@@ -1,4 +1,4 @@
-"""What the plugin and its reading process say to each other: a line of JSON, and with a request the pixels behind it."""
+"""Protocol between the plugin and its reader process: a line of JSON, followed in a request by the pixels."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class FoundItem:
 
 
 def format_request(height: int, width: int, *, place: list[int], controls: bool) -> bytes:
-    """The line before the pixels (height x width x 3 bytes, BGR)."""
+    """Format the line that precedes the pixels (height x width x 3 bytes, BGR)."""
     return format_message({"height": height, "width": width, "place": place, "controls": controls})
 
 
 def format_answer(found: list[FoundItem]) -> bytes:
-    """What was found, as a line."""
+    """Format the found items as a line."""
     return format_message({"found": [asdict(one) for one in found]})
 
 
 def parse_found(answered: Mapping[str, Any]) -> list[FoundItem]:
-    """The other way round."""
+    """Parse the found items from an answer."""
     return [
         FoundItem(one["role"], one["text"], tuple(one["box"]), one["confidence"], one["look"])
         for one in answered["found"]
@@ -45,5 +45,5 @@ def parse_found(answered: Mapping[str, Any]) -> list[FoundItem]:
 
 
 def format_message(message: Mapping[str, Any]) -> bytes:
-    """A message as one line."""
+    """Format a message as one line."""
     return json.dumps(message, ensure_ascii=True).encode() + b"\n"

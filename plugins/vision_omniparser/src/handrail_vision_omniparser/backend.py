@@ -66,7 +66,7 @@ class OmniParser(VisionBackend):
         self._turn = anyio.Lock()
 
     async def open(self, context: BackendContext) -> None:
-        """See whether the server is there; one that is to be started here is started with the first question, or by `warm_up`."""
+        """Check that the server answers; one to be started locally starts with the first request, or by `warm_up`."""
         from handrail.vision.backend_server import BackendServer
 
         self._remote = BackendServer(
@@ -99,7 +99,7 @@ class OmniParser(VisionBackend):
             await self._local.stop()
 
     async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
-        """Elements in the server's order; `ref` is the number that its own picture shows."""
+        """Return elements in the server's order; `ref` is the number shown in its own picture."""
         from handrail_vision_omniparser.request_picture import create_picture
 
         async with self._turn:
@@ -151,7 +151,7 @@ class OmniParser(VisionBackend):
         local.ready = True
 
     async def _answers(self) -> bool:
-        """Whether the server is there. One that is silent is at work on somebody's picture."""
+        """Return True if the server is there. A server that stays silent is busy with another picture."""
         from handrail.vision.backend_server import ServerNotReached
 
         assert self._remote is not None, "it is asked before it is open"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
-    """The backend `omniparser`."""
+    """Return the vision backend `omniparser`."""
     from handrail_vision_omniparser.backend import OmniParser
 
     return [OmniParser]

@@ -1,4 +1,4 @@
-"""The OmniParser server that Handrail starts when the configuration says so: a process group of its own, ended whole."""
+"""OmniParser server that Handrail starts if the configuration says so: a process group that is ended as a whole."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_LAST_WORDS = 300
 
 
 class LocalServer:
-    """Started by `start`, ended by `stop`, any number of times. `ready` is for the one who asks it."""
+    """OmniParser server started by `start` and ended by `stop`, any number of times. `ready` is set by its user."""
 
     def __init__(self, command: Sequence[str], *, cwd: str | None, environment: Mapping[str, str]) -> None:
         self._command, self._cwd = resolve_start_place(command, cwd, Path.cwd())
@@ -46,7 +46,7 @@ class LocalServer:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start it; `BackendUnavailable` when there is no such program."""
+        """Start the server; raise `BackendUnavailable` if the program does not exist or cannot be started."""
         self._words = b""
         program, *arguments = self._command
         try:

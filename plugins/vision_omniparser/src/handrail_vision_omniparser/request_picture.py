@@ -26,13 +26,13 @@ class RequestPicture:
 
 
 def create_picture(pixels: Any) -> RequestPicture:
-    """The pixels (height x width x 3, BGR) as they are."""
+    """Encode the pixels (height x width x 3, BGR) unchanged."""
     size = Size(pixels.shape[1], pixels.shape[0])
     return RequestPicture(_encode_png(_to_image(pixels)), size, size)
 
 
 def add_text_line(pixels: Any) -> RequestPicture:
-    """The pixels with a line of text below them."""
+    """Encode the pixels with a line of text below them."""
     shown = Size(pixels.shape[1], pixels.shape[0])
     size = Size(max(shown.width, SAMPLE_WIDTH), shown.height + SAMPLE_HEIGHT)
     ground = Image.new("RGB", (size.width, size.height), "white")
@@ -44,7 +44,7 @@ def add_text_line(pixels: Any) -> RequestPicture:
 
 
 def create_sample() -> RequestPicture:
-    """A line of text alone, to begin with."""
+    """Create a picture with only a line of text, for the first request."""
     ground = Image.new("RGB", (SAMPLE_WIDTH, SAMPLE_HEIGHT), "white")
     ImageDraw.Draw(ground).text((16, 16), SAMPLE_TEXT, fill="black", font=ImageFont.load_default(FONT_SIZE))
     return RequestPicture(_encode_png(ground), Size(SAMPLE_WIDTH, SAMPLE_HEIGHT), Size(SAMPLE_WIDTH, SAMPLE_HEIGHT))

@@ -1,4 +1,4 @@
-"""What an OmniParser server answers, as elements."""
+"""Conversion of an OmniParser server's answer to elements."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ MAX_ELEMENTS = 5_000
 
 
 def parse_elements(answered: Mapping[str, Any], sent: Size, shown: Rect) -> list[Element]:
-    """The elements in the part of the screen that was shown, which is the upper left of the picture that was sent.
+    """Return the elements in the shown part of the screen, which is the upper left of the picture that was sent.
 
-    Boxes are ratios of that picture. What has no box, and what lies outside, is left out; the rest keeps its number.
+    Boxes are ratios of that picture. Elements without a box or outside the shown part are left out; the others keep
+    their numbers.
     """
     listed = answered.get("parsed_content_list")
     if not is_list(listed):
@@ -49,7 +50,7 @@ def _create_element(number: int, item: Mapping[str, Any], rect: Rect) -> Element
 
 
 def _parse_rect(box: object, sent: Size) -> Rect:
-    """The pixels of a box of ratios; empty where it is none."""
+    """Convert a box of ratios to pixels; an empty rectangle if it is invalid."""
     nothing = Rect(0, 0, 0, 0)
     if not is_list(box) or len(box) != 4:
         return nothing

@@ -58,7 +58,7 @@ class VlmBackend(VisionBackend):
 
     @classmethod
     def unfit(cls, config: BaseModel) -> str | None:
-        """What a person has to say before it can be used: there is no address that pictures go to by default."""
+        """Return what the user must configure before it can be used: pictures are sent to no default address."""
         assert isinstance(config, VlmConfig)
         if config.url is None:
             return f"backends.{cls.name}.url is not set; give the address where a model is served, as docs/vision-vlm.md shows"
@@ -95,21 +95,24 @@ class VlmBackend(VisionBackend):
             self._remote = self._talk = None
 
     async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
-        """What the model finds of what is looked for; without that, the controls that it sees. Points become small squares."""
+        """Return the elements that the model finds for the intent, or all controls it sees without one.
+
+        Points become small squares.
+        """
         shown = await self._shown(frame)
         asked = [self._user(self._find(intent, shown.size), shown)]
         found = await self._chat.read(asked, parse_places, again=lambda _: prompts.RETRY_PROMPT)
         return self._elements(found, frame, shown.size, intent)
 
     async def understand(self, frame: Frame, intent: str) -> str:
-        """What the model says of the picture."""
+        """Return the model's description of the picture."""
         said = await self._chat.ask([self._user(prompts.build_describe_prompt(intent), await self._shown(frame))])
         return f"{said.text} […]" if said.cut else said.text
 
     # What families do in their own way
 
     def _find(self, intent: str, size: Size) -> str:
-        """The question for places."""
+        """Build the prompt that asks for places."""
         return prompts.build_find_prompt(intent, self._counts, size)
 
     @property
@@ -129,7 +132,7 @@ class VlmBackend(VisionBackend):
         return build_user_message(text, *pictures)
 
     async def _key(self, context: BackendContext, table: str) -> str:
-        """The key; empty where none is configured."""
+        """Return the API key; empty if none is configured."""
         if self.config.key is not None:
             try:
                 return await context.secret(self.config.key.removeprefix(KEY_PREFIX))
@@ -148,7 +151,7 @@ class VlmBackend(VisionBackend):
         self.cost += cost
 
     async def _shown(self, frame: Frame) -> EncodedPicture:
-        """The picture as it is sent."""
+        """Encode the picture as it is sent."""
         from handrail_vision_vlm.picture import encode_picture
 
         height, width = frame.pixels.shape[:2]
@@ -177,7 +180,7 @@ class VlmBackend(VisionBackend):
 
 
 def _to_screen_rect(place: PicturePlace, counted: Dialect, on_screen: Transform, sent: Size) -> Rect:
-    """Where on the screen a place is; `OutOfRange` when it is not in the picture."""
+    """Convert a place to a screen rectangle; raise `OutOfRange` if it is outside the picture."""
     screen = on_screen.screen
     if len(place.numbers) == 4:
         x1, y1, x2, y2 = place.numbers
@@ -188,7 +191,7 @@ def _to_screen_rect(place: PicturePlace, counted: Dialect, on_screen: Transform,
 
 
 def _ensure_visible(rect: Rect, screen: Rect) -> Rect:
-    """A box that is thinner than a pixel of the screen, as one pixel."""
+    """Enlarge a box thinner than a screen pixel to one pixel."""
     x, y = min(rect.x, screen.right - 1), min(rect.y, screen.bottom - 1)
     return Rect(x, y, max(1, rect.width), max(1, rect.height))
 

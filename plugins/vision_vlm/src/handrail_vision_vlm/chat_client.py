@@ -31,25 +31,25 @@ MAX_COUNT = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What the model answered; `cut` when it was not done."""
+    """Answer of the model; `cut` if it was not finished."""
 
     text: str
     cut: bool = False
 
 
 def build_user_message(text: str, *pictures: EncodedPicture) -> ChatMessage:
-    """What a person says, after the pictures that it is about."""
+    """Build a user message: the pictures, then the text about them."""
     shown = [{"type": "image_url", "image_url": {"url": each.url}} for each in pictures]
     return {"role": "user", "content": [*shown, *([{"type": "text", "text": text}] if text else [])]}
 
 
 def build_assistant_message(text: str) -> ChatMessage:
-    """What the model said before."""
+    """Build a message with an earlier answer of the model."""
     return {"role": "assistant", "content": text}
 
 
 class ChatClient:
-    """One model at one server. `pay` is told what each answer has cost."""
+    """Client for one model at one server. `pay` is called with the cost of each answer."""
 
     def __init__(
         self,
@@ -70,7 +70,10 @@ class ChatClient:
         self._fields |= config.body
 
     async def ask(self, messages: Sequence[ChatMessage]) -> ModelAnswer:
-        """What the model says to that; `BackendUnavailable` when it refuses or says nothing."""
+        """Send messages and return the answer.
+
+        Raises `BackendUnavailable` if the model refuses or its answer is empty.
+        """
         cut = False
         for _ in range(MAX_ATTEMPTS):
             answer = await self._remote.ask("/chat/completions", {**self._fields, "messages": list(messages)})
@@ -86,7 +89,10 @@ class ChatClient:
     async def read(
         self, messages: Sequence[ChatMessage], reader: Callable[[str], T], *, again: Callable[[Exception], str]
     ) -> T:
-        """What `reader` makes of the answer. One that it cannot read is asked for once more, after the words of `again`."""
+        """Return the answer as parsed by `reader`.
+
+        An answer that it cannot parse is requested once more, after the message that `again` builds.
+        """
         asked, why, text = list(messages), "", ""
         for _ in range(MAX_ATTEMPTS):
             text = (await self.ask(asked)).text
@@ -115,12 +121,12 @@ class ChatClient:
         return ModelAnswer(text, choice.get("finish_reason") == "length")
 
     def quoted(self, what: str, said: object) -> str:
-        """A message with the beginning of what a server or model said."""
+        """Format a message that quotes the beginning of a server's or model's answer."""
         return f"{what}: {self._remote.shown(' '.join(str(said).split()))[:MAX_QUOTED]!r}"
 
 
 def _extract_text(content: object) -> str:
-    """The text of an answer, whole or in parts."""
+    """Return the text of an answer, given whole or in parts."""
     if isinstance(content, str):
         return content
     return "".join(_extract_text(_as_mapping(part).get("text")) for part in _as_list(content))

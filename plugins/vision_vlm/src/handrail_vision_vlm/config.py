@@ -78,7 +78,7 @@ class UiTarsConfig(VlmConfig):
 
 
 def compute_sent_size(size: Size, coordinates: CoordinateKind, config: VlmConfig) -> Size:
-    """The size in which a picture is sent; `OutOfRange` for one that the model cannot look at."""
+    """Return the size in which a picture is sent; raise `OutOfRange` if the model cannot process the picture."""
     if coordinates == "resized":
         return compute_smart_size(
             size, factor=config.factor, min_pixels=config.least_pixels, max_pixels=_get_max_pixels(config)
@@ -87,7 +87,7 @@ def compute_sent_size(size: Size, coordinates: CoordinateKind, config: VlmConfig
 
 
 def select_dialect(coordinates: CoordinateKind, config: VlmConfig) -> Dialect:
-    """The way from the model's numbers to pixels of a picture that was sent."""
+    """Return the conversion from the model's coordinates to pixels of the picture that was sent."""
     if coordinates == "resized":
         return build_smart_dialect(
             factor=config.factor, min_pixels=config.least_pixels, max_pixels=_get_max_pixels(config)

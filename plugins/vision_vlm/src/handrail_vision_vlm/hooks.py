@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_vision_backends() -> list[type[VisionBackend]]:
-    """A backend for each family of models, and one for any other."""
+    """Return a backend for each model family, and one for any other model."""
     from handrail_vision_vlm.model_families import MODEL_FAMILIES
 
     return list(MODEL_FAMILIES)

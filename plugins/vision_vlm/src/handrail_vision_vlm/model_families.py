@@ -21,7 +21,7 @@ class KimiBackend(VlmBackend):
 
 
 class QwenBackend(VlmBackend):
-    """Alibaba's Qwen-VL, from version 3 on; Qwen2.5-VL counts in pixels of its own: `coordinates = "resized"`."""
+    """Alibaba's Qwen-VL from version 3; Qwen2.5-VL counts in pixels of its own resizing: `coordinates = "resized"`."""
 
     name = "qwen"
     model = "Qwen/Qwen3-VL-8B-Instruct"

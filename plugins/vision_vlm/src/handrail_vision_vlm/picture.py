@@ -25,7 +25,7 @@ class EncodedPicture:
 
 
 def encode_picture(pixels: Any, size: Size) -> EncodedPicture:
-    """The pixels (height x width x 3, BGR) in that size."""
+    """Encode the pixels (height x width x 3, BGR) as a picture of that size."""
     image = Image.fromarray(pixels[:, :, ::-1])
     if image.size != (size.width, size.height):
         smaller = size.width * size.height < image.width * image.height

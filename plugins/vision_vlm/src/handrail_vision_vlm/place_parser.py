@@ -1,7 +1,8 @@
-"""Places in a picture, out of whatever form a model names them in.
+"""Parsing of places in a picture from any form in which a model gives them.
 
-Models are asked for JSON, and answer as they were trained: fenced or cut JSON under many names, Molmo's tags
-(https://huggingface.co/allenai/Molmo2-8B), actions of UI-TARS, `Click(x, y)`, boxes of Qwen2-VL. So the form decides, not who answers.
+Models are asked for JSON, and answer as they were trained: fenced or truncated JSON under many names, Molmo's tags
+(https://huggingface.co/allenai/Molmo2-8B), actions of UI-TARS, `Click(x, y)`, boxes of Qwen2-VL. The form therefore
+decides, not the model.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ class PicturePlace:
 
 
 def parse_places(answer: str) -> list[PicturePlace]:
-    """All places that an answer names, in its order; none where it is an empty list. `UnreadableAnswer` when it is neither."""
+    """Return all places in an answer, in order; an empty list if the answer is one.
+
+    Raises `UnreadableAnswer` if it is neither.
+    """
     # What a model thinks before it acts may hold numbers, too.
     answer = ACTS.split(answer[:MAX_ANSWER])[-1]
     if tagged := list(_iter_tagged_places(answer)):
@@ -80,7 +84,7 @@ def parse_places(answer: str) -> list[PicturePlace]:
 
 
 def _iter_tagged_places(answer: str) -> Iterator[PicturePlace]:
-    """Molmo's tags: percent of the picture in the first version, thousandths under `coords` in the second."""
+    """Yield places from Molmo's tags: percent of the picture in version 1, thousandths under `coords` in version 2."""
     for match in POINTS_TAG.finditer(answer):
         attributes = dict(ATTRIBUTE.findall(match[1]))
         label = _clean_text(html.unescape(attributes.get("alt") or match[2] or ""))
@@ -100,7 +104,7 @@ def _iter_tagged_places(answer: str) -> Iterator[PicturePlace]:
 
 
 def _iter_json_values(answer: str) -> Iterator[Any]:
-    """The objects and lists in a text, outermost first; of one that was cut, those that are whole."""
+    """Yield the objects and lists in a text, outermost first; for a truncated one, its complete parts."""
     decoder = json.JSONDecoder()
     at, wrong, again = 0, 0, 0
     for match in re.finditer(r"[\[{]", answer):
@@ -135,7 +139,7 @@ def _iter_value_places(value: object, depth: int) -> Iterator[PicturePlace]:
 
 
 def _get_object_numbers(value: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """The box of an object, or its point."""
+    """Return the box of an object, or its point; None without either."""
     for name in (*BOX_KEYS, *POINT_KEYS):
         if (numbers := _parse_numbers(value.get(name))) is not None:
             return numbers
@@ -150,7 +154,7 @@ def _get_object_numbers(value: Mapping[str, Any]) -> tuple[float, ...] | None:
 
 
 def _parse_numbers(value: object) -> tuple[float, ...] | None:
-    """Two or four numbers; two points are a box."""
+    """Return two or four numbers, or None; two points form a box."""
     if isinstance(value, str):
         value = [float(number) for number in NUMBERS.findall(value[:200])]
     if is_mapping(value):
@@ -171,7 +175,7 @@ def _parse_numbers(value: object) -> tuple[float, ...] | None:
 
 
 def _is_empty(value: object) -> bool:
-    """An empty list, or an object that holds one and says nothing else of places."""
+    """Return True for an empty list, or an object that contains one."""
     return value == [] or (is_mapping(value) and any(_is_empty(v) for v in value.values()))
 
 

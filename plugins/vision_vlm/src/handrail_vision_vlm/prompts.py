@@ -1,4 +1,4 @@
-"""What models are asked."""
+"""Prompts for models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from handrail_vision_vlm.config import CoordinateKind
 
 
 def build_find_prompt(intent: str, coordinates: CoordinateKind, size: Size, *, box: str = "bbox") -> str:
-    """For what the caller looks for, or all there is; `box` is the name under which the model was trained to give boxes."""
+    """Build the prompt to find what the caller describes, or everything.
+
+    `box` is the key under which the model was trained to return boxes.
+    """
     wanted = (
         f"Find this in the screenshot: {intent}\nList every place that fits, the best first."
         if intent
@@ -27,7 +30,7 @@ RETRY_PROMPT = (
 
 
 def build_describe_prompt(intent: str) -> str:
-    """For a description of the picture."""
+    """Build the prompt for a description of the picture."""
     told = (
         "This is a screenshot of a computer. Describe it for somebody who has to work with it and cannot see it: which program and "
         "window is in front, what it shows and what state it is in, dialogs and messages word for word, and what could be done next. "
@@ -37,7 +40,10 @@ def build_describe_prompt(intent: str) -> str:
 
 
 def build_localize_prompt(intent: str) -> str:
-    """For one place, as Holo models were trained: https://hub.hcompany.ai/element-localization"""
+    """Build the prompt for one place, as Holo models were trained.
+
+    Source: https://hub.hcompany.ai/element-localization.
+    """
     schema = (
         '{"type": "object", "properties": {"x": {"type": "integer", "minimum": 0, "maximum": 1000}, '
         '"y": {"type": "integer", "minimum": 0, "maximum": 1000}}, "required": ["x", "y"]}'
@@ -49,7 +55,7 @@ def build_localize_prompt(intent: str) -> str:
 
 
 def build_point_prompt(intent: str) -> str:
-    """For points, as Molmo was trained."""
+    """Build the prompt for points, as Molmo was trained."""
     return f"Point to {intent}." if intent else "Point to every button, field, link and icon."
 
 

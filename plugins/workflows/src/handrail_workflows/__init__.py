@@ -1,1 +1,1 @@
-"""The workflow layer: what a person does in several steps, as sequences of judged calls."""
+"""Workflow layer: what a user does in several steps, as sequences of judged calls."""

@@ -88,7 +88,10 @@ async def _close_window(steps: WorkflowSteps, window: ShownWindow, meant: set[st
 
 
 async def _save_document(steps: WorkflowSteps, window: ShownWindow, ids: set[str]) -> None:
-    """Before it is asked to close, so that nothing is left to be asked about."""
+    """Save before the window is asked to close, so that the program has no reason to prompt.
+
+    Raises `Downstream` if the program opens a dialog on how to save.
+    """
     await bring_to_front(steps, window)
     await steps.take("execute_gui", action="hotkey", key="ctrl+s")
     new = [shown for shown in await list_windows(steps) if shown.id not in ids and shown.active]

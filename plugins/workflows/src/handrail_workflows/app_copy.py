@@ -100,7 +100,7 @@ async def _find_source_text(steps: WorkflowSteps, content: str, said: str | None
 
 
 async def _copy_selection(steps: WorkflowSteps) -> str:
-    """The selection, by the program's own copying; the clipboard has all that it held afterwards."""
+    """Return the selection by means of the program's copy command; the clipboard's content is restored afterwards."""
     clipboard: ClipboardService = await steps.context.service("clipboard")
     # What nobody copies: still there, it means that nothing was copied.
     mark = f"handrail {steps.context.call_id}"
@@ -116,7 +116,7 @@ async def _copy_selection(steps: WorkflowSteps) -> str:
 
 
 async def _read_focused_text(steps: WorkflowSteps) -> str | None:
-    """All text of the field that has the focus; None where that cannot be read."""
+    """Return the complete text of the focused field; None if it cannot be read."""
     field = next((part for part in await read_elements(steps) if part.has("focused") and part.role == "text"), None)
     if field is None:
         return None

@@ -20,7 +20,10 @@ InstallMethod = Literal["apt", "dnf", "pacman", "zypper", "brew", "winget", "fla
 
 @dataclass(frozen=True, slots=True)
 class PackageManager:
-    """A package manager: its program, and what it is told to install and to look for."""
+    """Package manager: its program, and its command lines to install a package and to check for one.
+
+    `root`: installing needs root privileges.
+    """
 
     program: str
     install: str

@@ -30,7 +30,7 @@ STEADY_TIME_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class StartCommand:
-    """What is run, and the file names of the program, by which its windows may be known."""
+    """Command to run, and the program file names by which its windows may be recognized."""
 
     argv: tuple[str, ...]
     programs: tuple[str, ...]
@@ -93,7 +93,10 @@ async def open_file(
 
 
 async def _resolve_program(steps: WorkflowSteps, name: str, args: Sequence[str]) -> StartCommand:
-    """By its desktop entry, else as a program on PATH, a Flatpak or a snap."""
+    """Find a program by its desktop entry, else on PATH, as a Flatpak or as a snap.
+
+    Raises `AmbiguousElement` if several entries match, `NotFound` if nothing does.
+    """
     context = steps.context
     environment = {**context.host_environment, **context.environment}
     known = await anyio.to_thread.run_sync(read_all_entries, environment)
@@ -194,13 +197,16 @@ class _WindowWaiter:
         return await self._settled(found)
 
     async def _new(self) -> ShownWindow | None:
-        """A window that was not there before, of the process or one of its family."""
+        """Return a new window of the process, its family or its program; None if none has appeared yet."""
         new = [window for window in await list_windows(self.steps) if window.id not in self.before]
         own = [window for window in new if is_in_process_family(window.pid, self.pid) or self._looks_like_it(window)]
         return own[0] if own else None
 
     async def _handed_over(self, file: Path | None) -> ShownWindow | None:
-        """The window of a program that was running already, when what was started has ended well."""
+        """Return the window of an already running program, if the started process has exited successfully.
+
+        None while it runs, or without such a window; `Downstream` if it failed.
+        """
         if await self._runs():
             return None
         late = await wait_for_value(self._new, HANDOVER_TIMEOUT_S)
@@ -233,7 +239,7 @@ class _WindowWaiter:
         return fold_text(window.process) in known
 
     async def _settled(self, window: ShownWindow) -> ShownWindow:
-        """The window once its title rests: splash screens go, and documents give their names."""
+        """Return the window once its title is stable: splash screens disappear, and documents set the title."""
         since, last = anyio.current_time(), window
 
         async def rests() -> ShownWindow | None:
@@ -248,7 +254,7 @@ class _WindowWaiter:
 
 
 def is_in_process_family(pid: int | None, started: int) -> bool:
-    """Whether a process is the one that was started, or in the session or group that was made for it."""
+    """Return True if a process is the started one, or in the session or process group created for it."""
     if pid is None:
         return False
     try:

@@ -1,6 +1,7 @@
-"""Installed programs as their desktop entries tell of them.
+"""Installed programs as described by their desktop entries.
 
-Standards: Desktop Entry Specification 1.5, Desktop Application Autostart's directories, MIME Applications Associations 1.0.
+Standards: Desktop Entry Specification 1.5, Desktop Application Autostart's directories, MIME Applications
+Associations 1.0.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ MAX_ENTRY_BYTES = 2**18
 
 @dataclass(frozen=True, slots=True)
 class DesktopEntry:
-    """A program that can be started, or one of the actions that it offers beside (`action`).
+    """Program that can be started, or one of the additional actions that it offers (`action`).
 
-    `names` are its names in every language, `generic` what kind of program it is, likewise; `kinds` the MIME types that it opens.
-    `program` is the file name of the program, of a sandboxed one that inside the sandbox. `hidden` is what no menu shows here.
+    `names` are its names in every language, `generic` its generic names, likewise; `kinds` the MIME types that it
+    opens. `program` is the file name of the program, for a sandboxed one that inside the sandbox. `hidden`: menus here
+    do not show it.
     """
 
     id: str
@@ -47,13 +49,13 @@ class DesktopEntry:
     action: bool = False
 
     def lacks(self, path: str | None) -> str | None:
-        """What it needs to be started and is not there; `path` is the folders of programs."""
+        """Return the missing program that is needed to start it, or None; `path` is the search path for programs."""
         needed = (self.tried, self.command.program)
         return next((program for program in needed if program and shutil.which(program, path=path) is None), None)
 
 
 def list_entry_folders(environment: Mapping[str, str]) -> list[Path]:
-    """The folders of desktop entries, the strongest first."""
+    """Return the folders of desktop entries, in order of precedence."""
     home = Path(environment.get("HOME") or Path.home())
     own = environment.get("XDG_DATA_HOME") or str(home / ".local/share")
     shared = (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
@@ -62,7 +64,7 @@ def list_entry_folders(environment: Mapping[str, str]) -> list[Path]:
 
 
 def read_all_entries(environment: Mapping[str, str]) -> list[DesktopEntry]:
-    """Every program; of two with one id the stronger."""
+    """Read all desktop entries; of several with the same ID, the one in the folder with the highest precedence."""
     found: dict[str, list[DesktopEntry]] = {}
     for folder in list_entry_folders(environment):
         for path in sorted(folder.rglob("*.desktop")):
@@ -73,7 +75,7 @@ def read_all_entries(environment: Mapping[str, str]) -> list[DesktopEntry]:
 
 
 def read_entry(id: str, path: Path, environment: Mapping[str, str]) -> Iterator[DesktopEntry]:
-    """The program that a file describes, and its actions; nothing where that is none that may be started."""
+    """Yield the program that a file describes, followed by its actions; nothing if it may not be started."""
     try:
         # A pipe would be waited for.
         if not path.is_file() or path.stat().st_size > MAX_ENTRY_BYTES:
@@ -129,7 +131,7 @@ def _build_entry(
 
 
 def _is_shown(values: Mapping[str, str], environment: Mapping[str, str]) -> bool:
-    """Whether the menus of the desktop environment that runs here have it."""
+    """Return True if the menus of the current desktop environment show the entry."""
     here = set(environment.get("XDG_CURRENT_DESKTOP", "").split(":"))
     if "OnlyShowIn" in values:
         return not here.isdisjoint(filter(None, values["OnlyShowIn"].split(";")))
@@ -137,7 +139,7 @@ def _is_shown(values: Mapping[str, str], environment: Mapping[str, str]) -> bool
 
 
 def _all_translations(key: str, values: Mapping[str, str]) -> list[str]:
-    """A value in every language, first the one that is for all."""
+    """Return a value in every language, the untranslated one first."""
     found = [value for each, value in values.items() if re.fullmatch(rf"{key}\[.+\]", each)]
     return [values[key], *found] if key in values else found
 
@@ -165,9 +167,10 @@ def _parse_groups(text: str) -> dict[str, dict[str, str]]:
 
 
 def find_entries(found: Sequence[DesktopEntry], name: str, path: str | None = None) -> list[DesktopEntry]:
-    """The programs that a person may mean by a name, in any of their languages; the best fit only, several when it is not clear.
+    """Return the programs that a user may mean by a name, in any of their languages.
 
-    Of those that fit alike, the ones that can be started; `path` is the folders of programs.
+    Only the best matches are returned, several if ambiguous; of these, the ones that can be started, if there are any.
+    `path` is the search path for programs.
     """
     sought = fold_text(name).removesuffix(".desktop")
     programs = [entry for entry in found if not entry.action]
@@ -191,7 +194,10 @@ def _match_tiers(found: Sequence[DesktopEntry], sought: str) -> Iterator[list[De
 
 
 def find_opener(found: Sequence[DesktopEntry], path: PurePath, environment: Mapping[str, str]) -> DesktopEntry | None:
-    """The program that a file is opened with: the person's choice, else the one that takes its type and the fewest others."""
+    """Return the program that opens a file: the user's choice, else the one with its type and the fewest others.
+
+    None if no program fits.
+    """
     kind = mimetypes.guess_type(path.name)[0] or "text/plain"
     able = [entry for entry in found if not entry.action and entry.lacks(environment.get("PATH")) is None]
     by_id = {entry.id: entry for entry in able}

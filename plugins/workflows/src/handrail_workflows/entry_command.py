@@ -1,4 +1,4 @@
-"""The command of a desktop entry: its quoting, and what stands in the place of its field codes (Desktop Entry Specification 1.5)."""
+"""Command of a desktop entry: its quoting, and the expansion of its field codes (Desktop Entry Specification 1.5)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ FORWARDING_MARKS = ("@@", "@@u")
 
 
 def unescape_value(value: str) -> str:
-    """A value of a desktop entry as it is meant."""
+    """Return a value of a desktop entry with its escapes resolved."""
     return re.sub(r"\\([sntr\\])", lambda found: VALUE_ESCAPES[found[1]], value)
 
 
 def split_command(text: str) -> tuple[str, ...]:
-    """The words of a command, its field codes among them. `ValueError` where a quote does not end."""
+    """Split a command into words, including its field codes. Raises `ValueError` for an unterminated quote."""
     # In double quotes a backslash stands before these, too.
     return tuple(shlex.split(re.sub(r"(?<!\\)\\([$`])", r"\1", unescape_value(text))))
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What starts a program. `name`, `icon` and `path` are those of its entry, in the place of %c, %i and %k."""
+    """Command that starts a program. `name`, `icon` and `path` are those of its entry, for %c, %i and %k."""
 
     words: tuple[str, ...]
     name: str
@@ -38,12 +38,12 @@ class CommandLine:
 
     @property
     def program(self) -> str:
-        """What is run, without the variables that are set for it."""
+        """Program that is run, without a leading `env` and the variables set for it."""
         own = [word for word in self.words if "=" not in word]
         return own[1] if PurePath(own[0]).name == "env" and len(own) > 1 else own[0]
 
     def argv(self, args: Sequence[str] = ()) -> list[str]:
-        """The command with these arguments in the place that it has for files, or at its end."""
+        """Return the command with these arguments at its position for files, or at its end if it has none."""
         made: list[str] = []
         placed = False
         for at, word in enumerate(self.words):
@@ -72,7 +72,10 @@ class CommandLine:
 
 
 def _mark_forwarded_files(args: Sequence[str], mark: str) -> Iterator[str]:
-    """Files between marks, and what is none as it is: between them it would be taken for one."""
+    """Yield the arguments with forwarding marks around existing files.
+
+    Other arguments get no marks, because between them they would be taken for files.
+    """
     for arg in args:
         if os.path.isabs(arg) and os.path.exists(arg):
             yield from (mark, Path(arg).as_uri() if mark.endswith("u") else arg, "@@")

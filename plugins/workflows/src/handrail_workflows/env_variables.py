@@ -82,7 +82,11 @@ async def _write_profile(
 
 
 def set_profile_line(text: str, profile: ShellProfile, name: str, value: str) -> str:
-    """The text with one line for the variable: in the place of its last one, else at the end, as where what follows speaks of the variable, too."""
+    """Return the text with one line that sets the variable.
+
+    The line replaces the variable's last one. It is appended if the variable has none, or if the text after it also
+    mentions the variable.
+    """
     line = profile.line(name, value)
     pattern = re.compile(profile.pattern.format(name=re.escape(name)), re.MULTILINE)
     found = list(pattern.finditer(text))
@@ -93,7 +97,7 @@ def set_profile_line(text: str, profile: ShellProfile, name: str, value: str) ->
 
 
 def find_profile(context: ToolContext, scope: str) -> ShellProfile:
-    """The file that the person's login shell reads, or that every login does."""
+    """Return the file that the user's login shell reads, or the one for every login if the scope is `system`."""
     # The person's own, wherever commands of this session think that they are at home.
     environment = context.host_environment
     home = Path(environment.get("HOME") or Path.home())

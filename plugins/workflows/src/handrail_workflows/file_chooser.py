@@ -38,7 +38,7 @@ class InputService(Protocol):
     """The service `hands`."""
 
     async def worked_through(self) -> bool:
-        """Whether the active program says that it has read all input so far."""
+        """Return True if the active program reports that it has read all input so far."""
         ...
 
 
@@ -89,7 +89,7 @@ class FileChooser:
         return any(window.id == self.window.id for window in await list_windows(self.steps))
 
     async def question(self) -> DialogQuestion | None:
-        """What is asked now, by a window that was not there before."""
+        """Return the question of a newly opened window; None without one."""
         for window in await list_windows(self.steps):
             if window.active and window.id != self.window.id and window.id not in self.others:
                 return (
@@ -98,7 +98,7 @@ class FileChooser:
         return None
 
     async def stays(self) -> bool:
-        """Whether it is still open after a moment, and nothing is asked."""
+        """Return True if it is still open after a moment, without any question."""
 
         async def closed_or_asks() -> bool:
             return not await self.is_open() or await self.question() is not None
@@ -106,7 +106,7 @@ class FileChooser:
         return not await wait_for_value(closed_or_asks, QUIET_TIME_S)
 
     async def give_up(self) -> None:
-        """Leave every dialog that has opened, so that the program is as it was."""
+        """Press Escape to close every dialog that has opened, so that the program is as it was."""
         # What went wrong before is what is told.
         with contextlib.suppress(ToolError):
             for _ in range(MAX_QUESTIONS):
@@ -126,12 +126,15 @@ class FileChooser:
         return best[0] if len(best) == 1 or focused else None
 
     async def _main(self) -> UiElement | bool:
-        """The main button once it can be pressed, False before; True where no button says that it is the main one."""
+        """Return the main button once it can be pressed, False before that; True if no button is marked as main."""
         mains = [part for part in await read_elements(self.steps) if part.role == "button" and part.has("default")]
         return next((part for part in mains if part.usable), not mains)
 
     async def _click_corner(self, *, right: bool) -> None:
-        """Chromium's dialog has no default button, and enter cancels it: what it is for is done by the button in its last corner."""
+        """Click the button in the bottom corner.
+
+        Chromium's dialog has no default button, and Enter cancels it: its main button is in that corner.
+        """
         await self.steps.look("observe_screen", image="none")
         transform = self.steps.context.observations.get().transform
         window = next(w for w in await list_windows(self.steps) if w.id == self.window.id)
@@ -143,9 +146,10 @@ class FileChooser:
     async def _type(self, path: str) -> None:
         """Type the path by keys alone.
 
-        Every such dialog known here is GTK's, where ctrl+l leads to the field for a path and selects the name in it without its ending. The
-        last letter is typed over that ending, which only reaches to the end of the line: without a tree nothing proves that the keys go to a
-        text field, so none is sent that selects or deletes all there is.
+        Every such dialog known here is GTK's, where Ctrl+L focuses the path field and selects the name in it without
+        its extension. The last character is typed over that extension, which only reaches to the end of the line:
+        without an accessibility tree, nothing proves that the keys go to a text field, so no key is sent that selects
+        or deletes everything.
         """
         await self.steps.take("execute_gui", action="hotkey", key="ctrl+l")
         await self.steps.take("execute_gui", action="type", text=path[:-1])
@@ -154,7 +158,7 @@ class FileChooser:
 
 
 async def open_file_chooser(steps: WorkflowSteps, chords: Sequence[str]) -> FileChooser:
-    """The file dialog that is open already, else the one that the first of these chords to do so opens."""
+    """Return the open file dialog, or open one with the first of these chords that does so."""
     before = await list_windows(steps)
     now = next((window for window in before if window.active), None) or await find_active_window(steps)
     kin = [window for window in before if window.pid == now.pid and window.id != now.id]
@@ -196,7 +200,7 @@ async def _verify_chooser(steps: WorkflowSteps, window: ShownWindow, ids: frozen
 
 
 def is_file_chooser(shown: Sequence[UiElement]) -> bool:
-    """Whether this is a file dialog: it lists files and has at least two buttons, and no menus."""
+    """Return True if this is a file dialog: it lists files, has at least two buttons, and no menus."""
     buttons = [part for part in shown if part.role == "button"]
     return (
         len(buttons) > 1
@@ -208,11 +212,12 @@ def is_file_chooser(shown: Sequence[UiElement]) -> bool:
 async def complete_file_dialog(
     chooser: FileChooser, *, replace: bool, done: Callable[[], Awaitable[bool]], spared: Collection[str] = ()
 ) -> None:
-    """Confirm, answer what is asked on the way, and wait until the dialog is gone and `done`, or nothing is asked any more.
+    """Confirm the dialog, answer questions, and wait until it is closed and `done` is true, or no more questions come.
 
-    While the dialog is open, a question is about the name: it is answered with the button that closes the dialog, if `replace`, and if it names no
-    file that is `spared`: a program that adds an ending to the name asks about another one than is meant. One that comes
-    when the dialog is gone is about the format, and its default is taken.
+    While the dialog is open, a question is about the name: it is answered with the button that closes the dialog, if
+    `replace`, and if it does not name a `spared` file: a program that adds an extension to the name asks about a file
+    other than the intended one. A question after the dialog has closed is about the format, and its default is
+    accepted.
     """
     await chooser.confirm()
     tried: set[str] = set()
@@ -228,7 +233,7 @@ async def complete_file_dialog(
 
 
 async def _next_event(chooser: FileChooser, done: Callable[[], Awaitable[bool]]) -> DialogQuestion | bool | None:
-    """A question, or True when all is over; None when neither is so yet."""
+    """Return a question, or True when the dialog is finished; None while neither is the case."""
     if (question := await chooser.question()) is not None:
         return question
     if await chooser.is_open():
@@ -269,7 +274,10 @@ async def _answer_question(chooser: FileChooser, question: DialogQuestion, *, re
 
 
 def _choose_replace_button(question: DialogQuestion, tried: set[str]) -> UiElement | None:
-    """Of two buttons the one to try: neither does harm, since the wrong one leads back to the dialog."""
+    """Return which of two buttons to try; None unless there are two, one of them untried.
+
+    Neither does harm, because the wrong one returns to the dialog.
+    """
     if len(question.buttons) != 2:
         return None
     ordered = [b for b in (question.default, *question.others) if b is not None and b.name not in tried]

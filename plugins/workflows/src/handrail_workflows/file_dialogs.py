@@ -34,20 +34,20 @@ class _NamedFile(BaseModel):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        """From here on the whole path is in one place, where it is judged."""
+        """Join the folder and the name into one path, which is then judged."""
         if self.directory is not None:
             self.filename, self.directory = os.path.join(self.directory, self.filename), None
         return self
 
 
 class SaveRequest(_NamedFile):
-    """Where to save."""
+    """File to save to."""
 
     overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = False
 
 
 class OpenRequest(_NamedFile):
-    """What to open."""
+    """File to open."""
 
 
 @tool(
@@ -151,7 +151,7 @@ async def open_dialog(given: OpenRequest, context: ToolContext) -> Mapping[str, 
 
 
 def is_named_in_title(title: str, path: Path) -> bool:
-    """Whether a window's title names the file, with or without its ending."""
+    """Return True if a window's title contains the file's name, with or without its extension."""
     return fold_text(path.name) in fold_text(title) or fold_text(path.stem) in fold_text(title)
 
 
@@ -159,7 +159,10 @@ FileStamp = tuple[int, int, int]
 
 
 def _file_stamp(path: Path) -> FileStamp | None:
-    """What tells that a file was written anew; None when there is none."""
+    """Return the file's inode, modification time in nanoseconds and size; None if it does not exist.
+
+    A new value means that the file was written.
+    """
     try:
         found = path.stat()
     except OSError:
@@ -168,7 +171,7 @@ def _file_stamp(path: Path) -> FileStamp | None:
 
 
 def _stamp_neighbours(path: Path) -> dict[str, FileStamp | None]:
-    """The files whose name is this one with something added."""
+    """Return the stamps of the files whose name is this one with an extension added."""
     with os.scandir(path.parent) as entries:
         return {
             entry.name: _file_stamp(Path(entry.path)) for entry in entries if entry.name.startswith(f"{path.name}.")
@@ -176,7 +179,10 @@ def _stamp_neighbours(path: Path) -> dict[str, FileStamp | None]:
 
 
 async def _wait_until_saved(path: Path, before: FileStamp | None, beside: Mapping[str, FileStamp | None]) -> Path:
-    """The file that was written, once it has stopped changing."""
+    """Wait until the written file has stopped changing, and return its path.
+
+    Raises `Downstream` if none was written.
+    """
     last: list[FileStamp | None] = [None]
 
     async def steady() -> Path | None:

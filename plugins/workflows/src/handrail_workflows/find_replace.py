@@ -25,7 +25,7 @@ WILDCARD_PATTERN = re.compile(r"[*?\[{]")
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What becomes of one file: `old` in it becomes `new`, and how many places differ."""
+    """Planned change of a file: `old` in it becomes `new`, at `count` places."""
 
     path: str
     old: str
@@ -93,9 +93,10 @@ async def find_and_replace_in_files(
 
 
 async def _find_files(steps: WorkflowSteps, pattern: str, path: str, text: str | None) -> list[str]:
-    """The files of that name, those that hold the text where one is given.
+    """Find the files with this name pattern, and with the text if one is given.
 
-    A pattern without a wildcard is a whole name here: for `find_files` it is a part of one, and what is meant to be changed is not all that has it.
+    A pattern without a wildcard is a complete name here: `find_files` would match it as a substring, and select more
+    files than intended. Raises `Downstream` if too many files match.
     """
     pattern = pattern.removeprefix("./")
     named: dict[str, Any] = {"pattern": pattern, "path": path, "max_results": MAX_FILES}
@@ -114,7 +115,7 @@ async def _find_files(steps: WorkflowSteps, pattern: str, path: str, text: str |
 def _compute_change(
     path: str, before: str, changed: Callable[[str], tuple[str, int]], diff: Callable[[str, str, str], str]
 ) -> FileChange | None:
-    """What becomes of a file; None where it stays as it is."""
+    """Compute the change of a file; None if it stays the same."""
     after, count = changed(before)
     return (
         FileChange(path, *_changed_lines(before, after), count, diff(before, after, path)) if after != before else None
@@ -122,7 +123,10 @@ def _compute_change(
 
 
 def _changed_lines(before: str, after: str) -> tuple[str, str]:
-    """The lines from the first that differs to the last, before and after; the whole text where they occur elsewhere, too."""
+    """Return the old and the new lines from the first changed one to the last.
+
+    Both complete texts are returned if the old lines also occur elsewhere, or if there are none.
+    """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     shorter = min(len(old), len(new))
     head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
@@ -134,7 +138,10 @@ def _changed_lines(before: str, after: str) -> tuple[str, str]:
 
 
 def _build_replacer(find: str, replace: str, *, regex: bool) -> Callable[[str], tuple[str, int]]:
-    """What makes of a text the new one, and the number of places."""
+    """Return a function that replaces in a text, and returns the new text and the number of replacements.
+
+    Raises `InvalidArguments` for an invalid regular expression, or a replacement that names a missing group.
+    """
     # Who writes a carriage return means the text as it is.
     in_ends = _apply_verbatim if "\r" in find or (regex and r"\r" in find) else _apply_keeping_line_ends
     if not regex:
@@ -157,7 +164,10 @@ def _apply_verbatim(text: str, change: Callable[[str], tuple[str, int]]) -> tupl
 
 
 def _apply_keeping_line_ends(text: str, change: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
-    """The change on a text whose lines all end alike is made as if they ended in a line feed, as people write patterns."""
+    """Apply the change, with CRLF as line feeds while it is applied if all line ends are CRLF.
+
+    Patterns are usually written with line feeds.
+    """
     if "\r\n" in text and text.count("\r\n") == text.count("\n"):
         after, count = change(text.replace("\r\n", "\n"))
         return after.replace("\r\n", "\n").replace("\n", "\r\n"), count

@@ -20,7 +20,7 @@ FIELD_ROLES = frozenset(("text", "password", "spin button", "slider", "combo box
 
 
 class FieldValue(BaseModel):
-    """What a field is to hold."""
+    """Value for a field."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -92,9 +92,10 @@ def _format_value(value: str | bool | float) -> str:
 
 
 def find_field(shown: Sequence[UiElement], label: str) -> UiElement:
-    """The field of a label: the one that has its name, else the nearest one behind or under a text that says so.
+    """Return the field with a label: the one with that name, else the nearest after or below a text that matches.
 
-    Behind is to the left where the words of the form go from right to left. `AmbiguousElement` where several fields have the label.
+    "After" means to the left if the form's text runs from right to left. Raises `AmbiguousElement` if several fields
+    have the label, `NotFound` if none has, `Downstream` if the field is disabled.
     """
     fields = [part for part in shown if part.role in FIELD_ROLES and "offscreen" not in part.states]
     # Some toolkits call a box of choices by the one that it stands at.
@@ -123,7 +124,7 @@ def find_field(shown: Sequence[UiElement], label: str) -> UiElement:
 
 
 def _find_nearest_fields(shown: Sequence[UiElement], fields: Sequence[UiElement], label: str) -> list[UiElement]:
-    """The field nearest to each text that says the label."""
+    """Return the nearest field for each text that matches the label."""
     back = is_right_to_left(part.name for part in shown)
     found: dict[str, UiElement] = {}
     for said in shown:
@@ -140,7 +141,10 @@ def _find_nearest_fields(shown: Sequence[UiElement], fields: Sequence[UiElement]
 
 
 def _label_distance(label: Rect, field: Rect, *, back: bool) -> float:
-    """Pixels from a label to a field behind it on its line, or under it; infinite for any other place. `back`: lines go to the left."""
+    """Return the pixels from a label to a field after it on its line, or below it; infinite for any other position.
+
+    `back`: lines run to the left.
+    """
     line = label.y + label.height / 2
     behind = label.center[0] - field.x - field.width if back else field.x - label.center[0]
     if field.y <= line <= field.y + field.height and behind >= 0:

@@ -71,7 +71,7 @@ class WindowMenus:
     focused: bool = False
 
     async def items(self) -> list[UiElement]:
-        """What shows now, the bar's own included; the items of an open menu come behind the bar that it hangs on."""
+        """Return the visible items, including the menu bar's own; the items of an open menu follow those of the bar."""
         seen = await read_elements(self.steps)
         shown = [part for part in seen if part.role in MENU_ITEM_ROLES and "offscreen" not in part.states]
         self.fewest = min(self.fewest, len(shown))
@@ -87,7 +87,10 @@ class WindowMenus:
 
 
 async def _choose_item(steps: WorkflowSteps, way: Sequence[str], app_name: str | None) -> Mapping[str, Any]:
-    """What the click on the last item did. Where one of them does not show, the menus that were opened are closed again."""
+    """Click the items in turn and return the result of the last click.
+
+    If one of them does not appear, the menus that were opened are closed again.
+    """
     if app_name is not None:
         await bring_to_front(steps, find_app_windows(await list_windows(steps), app_name)[0])
     menus = WindowMenus(steps)
@@ -105,7 +108,10 @@ async def _choose_item(steps: WorkflowSteps, way: Sequence[str], app_name: str |
 
 
 async def _find_item(menus: WindowMenus, name: str, *, below: UiElement | None) -> UiElement:
-    """The item of that name that shows, exact or without mnemonic, dots and case; `below` has been asked to open."""
+    """Return the visible item with that name, matched exactly, else without mnemonic, dots and case.
+
+    `below` is the item whose menu was asked to open. Raises `NotFound` if no such item appears.
+    """
     shown: list[UiElement] = []
 
     async def found() -> UiElement | None:

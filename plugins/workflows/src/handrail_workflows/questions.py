@@ -1,6 +1,7 @@
-"""Questions that a program asks in a dialog of its own: known by their structure, answered by their buttons' roles, in any language.
+"""Questions that a program asks in a dialog: recognized by structure, answered by button roles, in any language.
 
-In every toolkit the default button is marked as such in the accessibility tree: in a question before closing it is the one that saves.
+Every toolkit marks the default button in the accessibility tree: in a question before closing, it is the one that
+saves.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class DialogQuestion:
 
 
 async def read_question(steps: WorkflowSteps, window: ShownWindow) -> DialogQuestion | None:
-    """The question in the active window; None when that is no question."""
+    """Return the question in the active window; None if it does not show a question."""
 
     async def drawn() -> list[UiElement]:
         shown = await read_elements(steps)

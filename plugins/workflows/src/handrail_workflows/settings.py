@@ -21,7 +21,7 @@ GVARIANT_BOOLEANS = {"true": "True", "false": "False"}
 
 @dataclass(frozen=True, slots=True)
 class SettingCommands:
-    """How one platform reads and changes a setting."""
+    """Commands with which a platform reads and changes a setting."""
 
     read: str
     change: str
@@ -66,7 +66,10 @@ async def change_setting(
 
 
 def build_commands(platform: str, setting: str, value: str) -> SettingCommands:
-    """The commands of a platform, everything in them quoted."""
+    """Build the commands of a platform, with all values quoted.
+
+    Raises `InvalidArguments` if the setting does not name a key.
+    """
     if platform == "win32":
         key, _, name = setting.replace("/", "\\").rpartition("\\")
         if not key:
@@ -85,13 +88,16 @@ def build_commands(platform: str, setting: str, value: str) -> SettingCommands:
 
 
 def is_same_value(after: str, value: str) -> bool:
-    """Whether what was read back is the value that was given: as a text, or as what both mean in GVariant's text, which quotes and spaces anew."""
+    """Return True if the value read back is the given one.
+
+    Both are compared as text, or by meaning in GVariant's text format, which changes quoting and spacing.
+    """
     read = _parse_gvariant(after)
     return read in (value, _parse_gvariant(value))
 
 
 def _parse_gvariant(text: str) -> Any:
-    """The value of a text in GVariant's form; the text itself where it has none."""
+    """Parse a text in GVariant's format; the text itself if it is not."""
     bare = GVARIANT_TYPE_PREFIX.sub("", text.strip())
     quoted = "'" in bare or '"' in bare
     try:

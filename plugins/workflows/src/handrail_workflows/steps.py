@@ -1,4 +1,4 @@
-"""The steps of a workflow: calls of other tools, each judged and recorded by itself, and what is told of them."""
+"""Steps of a workflow: calls of other tools, each judged and recorded on its own, and the report on them."""
 
 from __future__ import annotations
 
@@ -53,31 +53,34 @@ class FileTextService(Protocol):
     """The service `file_texts`."""
 
     async def read(self, path: Path, named: str) -> str:
-        """The whole text of a file that was judged, with its own line ends."""
+        """Return the complete text of a judged file, with its own line ends."""
         ...
 
     def diff(self, before: str, after: str, named: str) -> str:
-        """What differs, line by line; cut where it is too long to be read."""
+        """Return the line diff; truncated if it is too long to read."""
         ...
 
 
 @dataclass(slots=True)
 class WorkflowSteps:
-    """What one workflow does, in order."""
+    """Steps of one workflow, in order."""
 
     context: ToolContext
     taken: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     async def look(self, tool: str, **args: Any) -> ToolResult:
-        """A call that only looks: judged and recorded, and not counted as a step."""
+        """Make a call that only reads: judged and recorded, but not counted as a step."""
         return ensure_succeeded(await self.context.call(tool, args), tool)
 
     async def take(self, tool: str, *, untold: str = "", **args: Any) -> ToolResult:
-        """A step; the workflow ends with it when it fails. `untold` names an argument that holds what the caller may not know."""
+        """Take a step; its failure ends the workflow.
+
+        `untold` names an argument that must not be reported, because the caller may not know its value.
+        """
         return ensure_succeeded(await self.attempt(tool, untold=untold, **args), tool)
 
     async def attempt(self, tool: str, *, untold: str = "", **args: Any) -> ToolResult:
-        """A step that may fail; a refusal still ends the workflow. `untold` as for `take`."""
+        """Take a step that may fail; a denied or cancelled one still ends the workflow. `untold` as for `take`."""
         self.context.checkpoint()
         result = await self.context.call(tool, args)
         self.taken.append(_describe_step(tool, {key: value for key, value in args.items() if key != untold}, result))
@@ -91,7 +94,7 @@ class WorkflowSteps:
 
     @contextmanager
     def told(self) -> Generator[None]:
-        """Around a workflow: when it fails, the error says which steps had been taken."""
+        """Add the steps taken so far to an error of the workflow."""
         try:
             yield
         except ToolError as exc:
@@ -100,7 +103,7 @@ class WorkflowSteps:
 
 
 def ensure_succeeded(result: ToolResult, tool: str) -> ToolResult:
-    """The result, or its error as this call's own."""
+    """Return the result if it succeeded; raise its error as an error of this call otherwise."""
     if result.ok:
         return result
     error = result["error"]
@@ -110,7 +113,7 @@ def ensure_succeeded(result: ToolResult, tool: str) -> ToolResult:
 
 
 async def wait_for_value(find: Callable[[], Awaitable[T]], timeout: float) -> T:
-    """The first true value, or the last one when none comes in time (seconds)."""
+    """Return the first true value, or the last value at the timeout (seconds)."""
     deadline = anyio.current_time() + timeout
     while not (found := await find()) and anyio.current_time() < deadline:
         await anyio.sleep(POLL_INTERVAL_S)

@@ -52,7 +52,7 @@ class UiElement:
 
 
 async def list_windows(steps: WorkflowSteps) -> list[ShownWindow]:
-    """All windows, topmost first."""
+    """Return all windows except popups, topmost first."""
     listed = await steps.look("window_list")
     return [
         ShownWindow(
@@ -69,7 +69,7 @@ async def list_windows(steps: WorkflowSteps) -> list[ShownWindow]:
 
 
 async def find_active_window(steps: WorkflowSteps) -> ShownWindow:
-    """The window that has the keyboard."""
+    """Return the window that has the keyboard focus; `Downstream` if no window is active."""
     found = next((window for window in await list_windows(steps) if window.active), None)
     if found is None:
         raise Downstream("no window is active", hint="bring one to the front with window_focus, or start a program")
@@ -77,7 +77,10 @@ async def find_active_window(steps: WorkflowSteps) -> ShownWindow:
 
 
 async def read_elements(steps: WorkflowSteps) -> list[UiElement]:
-    """What shows in the active window; empty where its program publishes no accessibility tree of it."""
+    """Return the elements of the active window; empty if its program provides no accessibility tree of it.
+
+    Raises `Downstream` if there are too many elements.
+    """
     whole: dict[str, Any] = {"full": True, "max_depth": MAX_TREE_DEPTH}
     asked, shown = whole, list[UiElement]()
     for _ in range(MAX_PAGES):
@@ -105,7 +108,10 @@ async def read_elements(steps: WorkflowSteps) -> list[UiElement]:
 
 
 async def require_elements(steps: WorkflowSteps) -> list[UiElement]:
-    """What shows in the active window; `Downstream` where nothing is told of it, so that nothing can be missing in it."""
+    """Return the elements of the active window; `Downstream` if none are reported.
+
+    In that case, an element cannot be said to be missing.
+    """
     if not (shown := await read_elements(steps)):
         now = await find_active_window(steps)
         raise Downstream(
@@ -116,7 +122,10 @@ async def require_elements(steps: WorkflowSteps) -> list[UiElement]:
 
 
 def _is_of_window(shown: Sequence[UiElement], window: Rect) -> bool:
-    """Whether these parts are that window's: a dialog without a tree may stand before a window, or a bubble, that has one."""
+    """Return True if these elements belong to that window: their bounding box covers at least half of it.
+
+    A dialog without a tree, or a bubble, may be in front of a window that has one.
+    """
     rects = [part.rect.intersect(window) for part in shown if part.rect is not None]
     rects = [rect for rect in rects if not rect.empty]
     if not rects:
@@ -141,9 +150,10 @@ def _build_element(steps: WorkflowSteps, element: Mapping[str, Any]) -> UiElemen
 
 
 def find_app_windows(found: Sequence[ShownWindow], name: str, programs: Collection[str] = ()) -> list[ShownWindow]:
-    """The windows of the program that is named by a window's id or title, by its process, or by one of `programs`, its file names.
+    """Return the windows of a program.
 
-    `NotFound` when there is none, `AmbiguousElement` when several programs fit.
+    `name` is the ID or title of a window, or the name of its process; `programs` are the file names of the program.
+    Raises `NotFound` if none matches, `AmbiguousElement` if several programs match.
     """
     sought = fold_text(name)
     known = {fold_text(PurePath(program).name) for program in programs}
@@ -179,10 +189,10 @@ async def bring_to_front(steps: WorkflowSteps, window: ShownWindow) -> None:
 
 
 def describe_window(window: ShownWindow) -> dict[str, Any]:
-    """A window as a candidate."""
+    """Describe a window for a list of candidates."""
     return {"id": window.id, "title": window.title, "process": window.process, "pid": window.pid}
 
 
 def join_label_texts(elements: Iterable[UiElement]) -> str:
-    """What a dialog says, in its own words."""
+    """Return the texts of a dialog's labels, one per line, without repetitions."""
     return "\n".join(dict.fromkeys(part.name for part in elements if part.role == "label" and part.name))

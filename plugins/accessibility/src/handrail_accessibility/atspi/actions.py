@@ -63,9 +63,10 @@ MAX_OPTIONS = 500
 
 
 async def do_first_action(bus: AccessibilityBus, node: AtSpiNode, names: Sequence[str]) -> str | None:
-    """Do the first of the object's actions that has one of these names; the name, or None when there is none or it was refused.
+    """Do the first of the object's actions that has one of these names.
 
-    What is pressed in another language is left to the pointer: a menu of GTK does not always open for its action.
+    Returns the name, or None if there is no such action or it was refused. Pressing actions with names in another
+    language are left to the pointer: a GTK menu does not always open on its action.
     """
     if not node.offers("Action"):
         return None
@@ -77,7 +78,10 @@ async def do_first_action(bus: AccessibilityBus, node: AtSpiNode, names: Sequenc
 
 
 async def fetch_action_names(bus: AccessibilityBus, node: AtSpiNode) -> list[str]:
-    """What its actions are called in programs, in their order, in small letters; GTK 3 lists them in the language of the person."""
+    """Return the object's programmatic action names, in their order and in lower case.
+
+    GTK 3 lists them in the user's language, so they are then fetched one by one.
+    """
     told = await _fetch_action_labels(bus, node)
     if not told or not KNOWN_ACTIONS.isdisjoint(told):
         return told
@@ -106,7 +110,10 @@ async def _request_by_index(bus: AccessibilityBus, node: AtSpiNode, interface: s
 
 
 async def press_node(bus: AccessibilityBus, node: AtSpiNode) -> str | None:
-    """Its main action. What GTK calls `activate` is the Enter key in a text field, and a double click in a table."""
+    """Invoke the object's main action; return its name, or None.
+
+    GTK's `activate` is the Enter key in a text field, and a double click in a table.
+    """
     if node.kind.kind is RoleKind.TEXT:
         return None
     return await do_first_action(bus, node, CELL_PRESS_ACTIONS if node.role == CELL else PRESS_ACTIONS)
@@ -120,7 +127,7 @@ async def call_returns_true(
     signature: str = "",
     body: Sequence[object] = (),
 ) -> bool:
-    """Whether the object has the interface and answered the call with yes."""
+    """Return True if the object has the interface and answered the call with true."""
     if not node.offers(interface):
         return False
     try:
@@ -172,7 +179,7 @@ async def select_node(bus: AccessibilityBus, node: AtSpiNode) -> bool:
 
 
 async def fetch_options(bus: AccessibilityBus, node: AtSpiNode) -> list[AtSpiNode]:
-    """The choices of a combo box or list, those of its pop-up included."""
+    """Return the choices of a combo box or list, including those of its pop-up."""
     found: list[AtSpiNode] = []
     references = await call_or_none(fetch_children, bus, node.app, node.path) or []
     for app, path in references[:MAX_OPTIONS]:

@@ -106,14 +106,17 @@ class AccessibilityBus:
             raise BusLost(f"the {what} at {address!r} cannot be reached: {exc or type(exc).__name__}") from exc
 
     async def meet(self, app: str) -> None:
-        """From now on, ask this application past the bus where it offers that (D-Bus calls it peer-to-peer), which takes half the time."""
+        """Start to call this application directly, not through the bus, if it supports that.
+
+        D-Bus calls this peer-to-peer; it takes half the time.
+        """
         if app in self._peers:
             return
         self._peers[app] = None
         self._peers[app] = await self.peer(app)
 
     async def peer(self, app: str) -> BusConnection | None:
-        """A connection of its own to the application, past the bus; None where it offers none."""
+        """Open a separate connection to the application, not through the bus; None if it does not support that."""
         reply = await call_or_none(self.call, app, ROOT_PATH, A11Y_PREFIX + "Application", "GetApplicationBusAddress")
         return await connect_to_peer(str(reply[0])) if reply else None
 
@@ -132,7 +135,7 @@ class AccessibilityBus:
         *,
         timeout: float = CALL_TIMEOUT_S,
     ) -> list[Any]:
-        """What the method returned; raises `CallFailed`, `NoAnswer` after `timeout` seconds, or `BusLost`."""
+        """Return the method's result; raise `CallFailed`, `NoAnswer` after `timeout` seconds, or `BusLost`."""
         (answer,) = await self.calls(destination, [(path, interface, member, signature, body)], timeout=timeout)
         if isinstance(answer, Exception):
             raise answer
@@ -141,9 +144,9 @@ class AccessibilityBus:
     async def calls(
         self, destination: str, calls: Iterable[BusCall], *, timeout: float = READ_TIMEOUT_S
     ) -> list[CallAnswer]:
-        """What each of many calls to one application returned, or why it did not; raises `BusLost`.
+        """Make many calls to one application; return the result or error of each, or raise `BusLost`.
 
-        They cost a fraction of as many that are waited for one by one.
+        They cost a fraction of as many calls awaited one by one.
         """
         messages = [
             Message(
@@ -172,7 +175,7 @@ class AccessibilityBus:
     async def get(
         self, destination: str, path: str, interface: str, name: str, *, timeout: float = CALL_TIMEOUT_S
     ) -> Any:
-        """The value of one property."""
+        """Return the value of one property."""
         (value,) = await self.call(destination, *build_property_call(path, interface, name), timeout=timeout)
         return cast("Variant", value).value
 
@@ -186,7 +189,7 @@ class AccessibilityBus:
 
 
 def build_property_call(path: str, interface: str, name: str) -> BusCall:
-    """The call for the value of one property."""
+    """Build the call that gets the value of one property."""
     return path, PROPERTIES_INTERFACE, "Get", "ss", (interface, name)
 
 
@@ -201,9 +204,10 @@ def _convert_reply(reply: Message | NoReplyReason, destination: str, timeout: fl
 
 
 async def call_or_none(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """What the call gives, or None where the application refuses it or does not answer.
+    """Return the result of the call, or None if the application refuses it or does not answer.
 
-    It makes the call itself: a coroutine made before would be left over where this one is cancelled before its turn.
+    The call is made here: a coroutine created by the caller would be left unawaited if this one were cancelled before
+    its turn.
     """
     try:
         return await ask(*args, **kwargs)
@@ -212,8 +216,9 @@ async def call_or_none(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: 
 
 
 async def gather_results(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """The results of calls made at the same time, in order.
+    """Return the results of concurrent calls, in order.
 
-    asyncio's own, because dbus-fast is asyncio's anyway and a task group costs twice as much for a thousand short calls.
+    Uses asyncio directly, because dbus-fast requires asyncio anyway and a task group costs twice as much for a thousand
+    short calls.
     """
     return await asyncio.gather(*calls)

@@ -21,7 +21,7 @@ CALLS_IN_FLIGHT = 64
 
 
 class NoReplyReason(Enum):
-    """Why there is no reply."""
+    """Reason for a missing reply."""
 
     ENDED = auto()
     LATE = auto()
@@ -54,7 +54,7 @@ class BusConnection(MessageBus):
 
     @classmethod
     async def to(cls, address: str) -> Self:
-        """The connection to the bus at `address`."""
+        """Open a connection to the bus at `address`."""
         connection = cls(address)
         await connection.connect()
         # Also retrieves the error the connection may end with, which asyncio would complain about otherwise.
@@ -66,9 +66,10 @@ class BusConnection(MessageBus):
         return not self.ended.done() and self.connected
 
     async def ask(self, messages: Sequence[Message], *, timeout: float) -> list[Message | NoReplyReason]:
-        """The replies in order, errors too.
+        """Return the replies in order, including errors.
 
-        Whoever does not answer one within so many seconds is not waited for again: only those of the others count that are there.
+        An application that leaves one message unanswered for `timeout` seconds is not waited for again: of the
+        remaining replies, only those already received count.
         """
         if not self.alive or not messages:
             return [NoReplyReason.ENDED] * len(messages)
@@ -173,9 +174,10 @@ class _MessageBatch:
 
 
 async def connect_to_peer(address: str) -> BusConnection | None:
-    """A connection to an application's own socket, which D-Bus calls peer-to-peer; None where it has none or does not answer there.
+    """Connect to an application's own socket, which D-Bus calls peer-to-peer.
 
-    The library says hello as it does to a bus. An application does not know that call, and what its error says is taken for a name.
+    Returns None if it has none or does not answer there. The library says hello as it does to a bus. An application
+    does not know that call, and the text of its error is taken for a name.
     """
     if not address.startswith("unix:path="):
         return None

@@ -1,9 +1,10 @@
-"""Where things are on the screen, for programs that say it in pixels of their own.
+"""Conversion to screen pixels for programs that report positions in their own coordinates.
 
-A program that is shown at twice its size tells places before that (`GDK_SCALE=2`, `QT_SCALE_FACTOR`), GTK 4 tells them from its window's corner,
-LibreOffice tells those in its document's frame as if the frame began higher, until the pointer has been there, but not those of GTK's own
-widgets in it, and a Chromium shown larger tells those on a page in screen pixels and those around the page not. What the X server says of the
-window, and what the program says of the window or of the frame itself, gives the difference.
+A program scaled to twice its size reports positions before scaling (`GDK_SCALE=2`, `QT_SCALE_FACTOR`). GTK 4 reports
+them relative to its window's corner. LibreOffice reports those in its document's frame as if the frame began higher,
+until the pointer has been there, except for GTK's own widgets in it. A scaled Chromium reports those on a page in
+screen pixels, but not those around the page. The difference follows from what the X server reports for the window and
+what the program reports for the window or the frame itself.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SIZE_TOLERANCE = 4
 
 @dataclass(frozen=True, slots=True)
 class CoordinateTransform:
-    """How a place that a program tells becomes one in screen pixels: scaled, then moved."""
+    """Conversion of a position reported by a program to screen pixels: scaled, then moved."""
 
     scale: float = 1.0
     dx: int = 0
@@ -29,18 +30,21 @@ class CoordinateTransform:
 
     @property
     def plain(self) -> bool:
-        """Whether there is nothing to put right."""
+        """True if no conversion is needed."""
         return self == IDENTITY_TRANSFORM
 
     def to_screen(self, told: Rect) -> Rect:
-        """The place in screen pixels."""
+        """Convert a rectangle to screen pixels."""
         if self.plain:
             return told
         x, y = round(told.x * self.scale) + self.dx, round(told.y * self.scale) + self.dy
         return Rect(x, y, round(told.width * self.scale), round(told.height * self.scale))
 
     def inside(self, inner: Rect, outer: Rect) -> CoordinateTransform:
-        """The same for what lies in a pane that says `inner` of its place, where what it fills says `outer`."""
+        """Return the transform for the content of a pane.
+
+        `inner` is the rectangle that the pane reports, `outer` the one reported by its container.
+        """
         if rect_size(inner) == rect_size(outer):
             dx, dy = outer.x - inner.x, outer.y - inner.y
             return replace(self, dx=self.dx + round(dx * self.scale), dy=self.dy + round(dy * self.scale))
@@ -61,9 +65,10 @@ def rect_size(rect: Rect) -> tuple[int, int]:
 
 
 def compute_transform(real: Rect | None, told: Rect | None, *, relative: bool) -> CoordinateTransform:
-    """What is to be put right in a window that is really at `real` and says of itself `told`; as told where either is not known.
+    """Return the transform for a window whose rectangle is `real` on the screen and `told` according to the program.
 
-    `relative`: it tells all places from its own corner.
+    Without either, positions are used as reported. `relative`: the program reports all positions relative to its
+    window's corner.
     """
     if real is None or told is None or real.empty:
         return IDENTITY_TRANSFORM
@@ -77,7 +82,7 @@ def compute_transform(real: Rect | None, told: Rect | None, *, relative: bool) -
 
 
 def find_process_windows(windows: Sequence[Window], *, pid: int | None, title: str, active: bool) -> list[Window]:
-    """The windows of that process with that title, else its active one, else all that it shows."""
+    """Return the process's windows with that title, else its active one, else all that are not minimized."""
     own = [window for window in windows if window.pid == pid]
     fitting = [window for window in own if window.title == title]
     # What GTK calls "Question" has another title on the screen.
@@ -86,7 +91,10 @@ def find_process_windows(windows: Sequence[Window], *, pid: int | None, title: s
 
 
 def disambiguate_window(windows: Sequence[Window], *, place: Rect | None, active: bool) -> Window | None:
-    """The one of some windows that is where it says that it is, or else is active as it says; None where that may be several."""
+    """Return the one window centered at its reported position or, failing that, matching the reported active state.
+
+    Returns None if there may be several.
+    """
     fitting = [window for window in windows if _is_centered_at(window, place)] or windows
     if len(fitting) > 1:
         fitting = [window for window in fitting if window.active == active]
@@ -94,12 +102,15 @@ def disambiguate_window(windows: Sequence[Window], *, place: Rect | None, active
 
 
 def compute_scale(real: Rect, told: Rect) -> float:
-    """How many screen pixels the program's own are, in quarters."""
+    """Return how many screen pixels one of the program's pixels takes, in quarters."""
     return max(1.0, round(real.width / told.width * SCALE_STEPS) / SCALE_STEPS)
 
 
 def _is_centered_at(window: Window, told: Rect | None) -> bool:
-    """Whether it has its middle where it says: what a program draws around itself is as wide on all sides."""
+    """Return True if the window's center is at the reported position.
+
+    Decorations that a program draws around itself are equally wide on all sides.
+    """
     if told is None or told.empty or window.rect.empty:
         return False
     (x, y), scale = told.center, compute_scale(window.rect, told)

@@ -1,8 +1,9 @@
-"""One call over an application's own socket, past the bus.
+"""Direct calls over an application's own socket, not through the bus.
 
-GTK 3 carries out an action while it answers the call that asks for it. Where that opens a dialog in a loop of its own (`gtk_dialog_run`, as
-most file dialogs do), the application serves nothing more on that connection until the dialog is closed: asked over the one that is read by, it
-would seem to hang just when its dialog has to be read. An action asked for over a connection of its own leaves the others free.
+GTK 3 carries out an action while it answers the call that requests it. If that opens a dialog with its own main loop
+(`gtk_dialog_run`, as most file dialogs do), the application serves nothing more on that connection until the dialog is
+closed: requested over the connection used for reading, it would seem to hang just when its dialog must be read.
+Requesting an action over a separate connection leaves the others free.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from handrail_accessibility.atspi.connections import NoReplyReason
 async def call_directly(
     bus: AccessibilityBus, app: str, path: str, interface: str, member: str, number: int
 ) -> bool | None:
-    """What a method that takes a number and answers yes or no said, False also for an error; None when there is no such socket.
+    """Call a method that takes a number and returns a boolean; False also for an error, None without such a socket.
 
-    Raises `NoAnswer` when the application took the call but does not answer it within a second.
+    Raises `NoAnswer` if the application accepted the call but does not answer it within a second.
     """
     peer = await bus.peer(app)
     if peer is None:

@@ -61,16 +61,16 @@ class ListedNode:
 
     @property
     def spot(self) -> PlacedObject:
-        """What its place depends on."""
+        """The object's identity for placement, on which the conversion of its position depends."""
         return PlacedObject(self.node.path, self.window, self.pane)
 
 
 def list_nodes(
     forest: TreeCache, root: AtSpiNode, window: TopLevelWindow, *, full: bool, max_depth: int | None
 ) -> Iterator[ListedNode]:
-    """The objects worth a line of a window, or of a pop-up that hangs over it, in reading order.
+    """Yield the objects of a window, or of a pop-up over it, that are worth listing, in reading order.
 
-    Unnamed boxes do not count as depth, so that a toolkit's packing costs nothing.
+    Unnamed boxes do not count toward the depth, so that a toolkit's layout containers cost nothing.
     """
     depths: dict[tuple[str, str], int] = {}
     for node, above in forest.walk(root):
@@ -87,7 +87,7 @@ def list_nodes(
 
 
 def _find_pane(above: tuple[AtSpiNode, ...]) -> tuple[str, str] | None:
-    """The pane that an object lies in, and what holds the pane."""
+    """Return the paths of the pane that contains an object and of that pane's container; None outside panes."""
     pairs = zip(above[1:], above, strict=False)
     return next(((pane.path, holder.path) for pane, holder in pairs if pane.role in PANE_ROLES), None)
 
@@ -103,14 +103,17 @@ def _is_worth_listing(node: AtSpiNode, above: tuple[AtSpiNode, ...]) -> bool:
 
 
 async def fetch_element(bus: AccessibilityBus, line: ListedNode) -> Element:
-    """What is said about one object."""
+    """Read the element for one object."""
     return await build_element(bus, line, await fetch_extents(bus, line.node))
 
 
 async def build_element(
     bus: AccessibilityBus, line: ListedNode, told: Rect | None, forest: TreeCache | None = None
 ) -> Element:
-    """What is said about an object that tells this place: one call after another and only those it needs, as many are read side by side."""
+    """Build the element for an object with this reported rectangle.
+
+    Makes only the calls it needs, one after another, because many objects are read concurrently.
+    """
     node = line.node
     rect = None if told is None else line.placing.to_screen(told)
     value = await _fetch_value(bus, node, forest)
@@ -154,7 +157,7 @@ async def build_element(
 
 
 def is_negligible(element: Element) -> bool:
-    """Whether nobody would miss it: a picture in a list, or an empty cell, without a word."""
+    """Return True if the element can be omitted: a textless picture in a list or an empty cell."""
     worthless = element.role in ("cell", "icon", "image", "tab", "list item") and "focused" not in element.states
     # What it is called there is only where it is.
     addressed = isinstance(element.ref, NodeHandle) and element.ref.address is not None and element.role == "cell"
@@ -162,7 +165,7 @@ def is_negligible(element: Element) -> bool:
 
 
 async def _is_table_checkbox(bus: AccessibilityBus, node: AtSpiNode) -> bool:
-    """Whether it is a box to tick in a table; GTK gives these no role of their own."""
+    """Return True if the node is a check box in a table; GTK gives these no role of their own."""
     if node.role != CELL or node.name or not node.offers("Action"):
         return False
     return "toggle" in await fetch_action_names(bus, node)
@@ -195,7 +198,7 @@ def _truncate_text(text: str | None) -> str | None:
 
 
 async def _find_label(bus: AccessibilityBus, line: ListedNode, forest: TreeCache | None) -> str:
-    """The name of the label beside it, for what has no name of its own."""
+    """Return the text of the adjacent label, for an object without a name of its own."""
     node = line.node
     if node.name or node.kind.kind not in (
         RoleKind.TEXT,
@@ -227,7 +230,7 @@ async def _fetch_related_label(bus: AccessibilityBus, node: AtSpiNode, forest: T
 
 
 def list_node_actions(node: AtSpiNode) -> tuple[str, ...]:
-    """The actions of `execute_accessible` that the object can be asked for."""
+    """Return the `execute_accessible` actions available for the object."""
     actions: list[str] = []
     kind = node.kind.kind
     if node.offers("Action") or kind in (RoleKind.CONTROL, RoleKind.MENU, RoleKind.TEXT):

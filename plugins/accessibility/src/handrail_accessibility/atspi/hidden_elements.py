@@ -1,4 +1,4 @@
-"""What a window has but does not show: the items of its closed menus, and controls in other tabs or pop-ups."""
+"""Elements that a window contains but does not show: items of closed menus, and controls in other tabs or pop-ups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def find_hidden_elements(
 
 
 def _list_ancestors(node: AtSpiNode, nodes: dict[NodeRef, AtSpiNode]) -> list[AtSpiNode]:
-    """Those above it, nearest first, up to its top-level window."""
+    """Return the object's ancestors, nearest first, up to its top-level window."""
     above: list[AtSpiNode] = []
     current = node
     while (parent := nodes.get((current.app, current.parent))) is not None and parent not in above:

@@ -51,10 +51,10 @@ class CellAddress:
 
 @dataclass(frozen=True, slots=True)
 class NodeHandle:
-    """What `Element.ref` holds: an object of one application on one bus, and the top-level window it was seen in.
+    """Content of `Element.ref`: an object of one application on one bus, and the top-level window it was seen in.
 
-    `placed`: what the application says of places has to be put right (see `coordinate_transform`). `pane` is the object that it lies in and
-    that object's parent, where that is so for what lies in it alone.
+    `placed`: positions that the application reports must be converted (see `coordinate_transform`). `pane` holds the
+    paths of the object's pane and of that pane's parent, if only the content of the pane needs conversion.
     """
 
     guid: str
@@ -97,7 +97,7 @@ class AtSpiNode:
 
     @property
     def writable(self) -> bool:
-        """Whether a person could write into it; Qt says of a field that can only be read that it is editable as well."""
+        """True if a user could write into it; Qt reports read-only fields as editable, too."""
         return self.has(AtSpiState.EDITABLE) and not self.has(AtSpiState.READ_ONLY)
 
     @property
@@ -112,7 +112,7 @@ class AtSpiNode:
 
 
 def combine_state_words(words: Iterable[int]) -> int:
-    """AT-SPI's two 32-bit words of states as one number."""
+    """Combine AT-SPI's two 32-bit state words into one number."""
     low, high = (*words, 0, 0)[:2]
     return low | high << 32
 
@@ -122,11 +122,11 @@ def _strip_interface_prefix(interfaces: Iterable[str]) -> frozenset[str]:
 
 
 async def fetch_cached_nodes(bus: AccessibilityBus, app: str, *, patience: float = 0.0) -> list[AtSpiNode]:
-    """Every object in the application's own cache, in one call; empty where it keeps none.
+    """Return every object in the application's own cache, in one call; empty if it keeps none.
 
-    GTK, Chromium and LibreOffice answer soon after somebody has begun to listen for events, which `patience` seconds may wait for; Qt always
-    answers with nothing. What they send is true now, since they look at the objects while answering; new objects may be missing, so
-    `child_count` has to be compared.
+    GTK, Chromium and LibreOffice answer shortly after something starts listening for events, for which this waits up to
+    `patience` seconds; Qt always answers with nothing. The objects are current, since applications examine them while
+    answering; new objects may be missing, so `child_count` must be compared.
     """
     until = asyncio.get_running_loop().time() + patience
     while True:
@@ -158,7 +158,7 @@ def _parse_cache_item(item: Any, toolkit: ToolkitInfo) -> AtSpiNode:
 
 
 async def fetch_cell(bus: AccessibilityBus, app: str, address: CellAddress) -> AtSpiNode:
-    """The cell at an address. Raises `CallFailed` where there is none."""
+    """Return the cell at an address; raise `CallFailed` if there is none."""
     calls = bus.call(app, address.table, A11Y_PREFIX + "Table", address.member, "i" * len(address.at), address.at)
     ((owner, path),) = await calls
     if path == NULL_PATH:
@@ -167,7 +167,7 @@ async def fetch_cell(bus: AccessibilityBus, app: str, address: CellAddress) -> A
 
 
 async def fetch_node(bus: AccessibilityBus, app: str, path: str) -> AtSpiNode:
-    """One object read on its own."""
+    """Read a single object."""
     (found,) = await _fetch_node_results(bus, app, [path], timeout=CALL_TIMEOUT_S)
     if isinstance(found, Exception):
         raise found
@@ -175,7 +175,7 @@ async def fetch_node(bus: AccessibilityBus, app: str, path: str) -> AtSpiNode:
 
 
 async def fetch_nodes(bus: AccessibilityBus, refs: Sequence[NodeRef]) -> list[AtSpiNode]:
-    """Many objects read at once, without those that have gone."""
+    """Read many objects at once, omitting those that have gone."""
     return [
         node
         for app, paths in _group_by_app(refs)
@@ -185,7 +185,10 @@ async def fetch_nodes(bus: AccessibilityBus, refs: Sequence[NodeRef]) -> list[At
 
 
 async def fetch_showing_nodes(bus: AccessibilityBus, refs: Sequence[NodeRef]) -> list[AtSpiNode]:
-    """The same of those that show: most of a long page does not, and costs one call."""
+    """Read many objects at once, omitting those that have gone or are not showing.
+
+    Most of a long page is not showing and costs only one call per object.
+    """
     found: list[AtSpiNode] = []
     for app, paths in _group_by_app(refs):
         answers = await bus.calls(app, [(path, ACCESSIBLE_INTERFACE, "GetState", "", ()) for path in paths])
@@ -214,7 +217,7 @@ async def _fetch_node_results(
     *,
     timeout: float = READ_TIMEOUT_S,
 ) -> list[AtSpiNode | CallFailed | NoAnswer]:
-    """Each object, or why it cannot be read; `states` are those that are known."""
+    """Read each object, or the error that prevents it; `states` are those already known."""
     toolkit = await fetch_toolkit(bus, app)
     while True:
         piecemeal = app in bus.piecemeal
@@ -236,7 +239,7 @@ def _is_unknown_interface(answer: CallAnswer) -> bool:
 
 
 def _build_node_calls(path: str, *, piecemeal: bool, states: bool) -> list[BusCall]:
-    """The calls that tell what an object is."""
+    """Return the calls that read an object's properties."""
     calls: list[BusCall] = [
         (path, ACCESSIBLE_INTERFACE, "GetRole", "", ()),
         (path, ACCESSIBLE_INTERFACE, "GetInterfaces", "", ()),
@@ -305,14 +308,14 @@ async def fetch_children(bus: AccessibilityBus, app: str, path: str) -> list[tup
 
 
 async def fetch_extents(bus: AccessibilityBus, node: AtSpiNode) -> Rect | None:
-    """Where it is on the screen, in screen pixels; None when it has no place there."""
+    """Return the object's rectangle in screen pixels; None if it has no position on the screen."""
     return (await fetch_all_extents(bus, [node], timeout=CALL_TIMEOUT_S))[0]
 
 
 async def fetch_all_extents(
     bus: AccessibilityBus, nodes: Sequence[AtSpiNode], *, timeout: float = READ_TIMEOUT_S
 ) -> list[Rect | None]:
-    """The same of many."""
+    """Return the rectangles of many objects in screen pixels, None for those without a position on the screen."""
     found: dict[NodeRef, Rect | None] = {}
     for app, paths in _group_by_app([node.ref for node in nodes if node.offers("Component")]):
         calls = [(path, A11Y_PREFIX + "Component", "GetExtents", "u", (SCREEN_COORDINATES,)) for path in paths]
@@ -330,7 +333,7 @@ def _parse_extents(answer: CallAnswer) -> Rect | None:
 
 
 async def fetch_text(bus: AccessibilityBus, node: AtSpiNode, *, limit: int = -1) -> str:
-    """Its text, or the first `limit` characters of it."""
+    """Return the object's text, or its first `limit` characters."""
     text = await _fetch_text_prefix(bus, node, limit)
     if not text and limit > 0:
         # LibreOffice gives nothing where there are fewer characters.
@@ -349,7 +352,10 @@ async def _fetch_text_prefix(bus: AccessibilityBus, node: AtSpiNode, end: int) -
 
 
 async def fetch_number(bus: AccessibilityBus, node: AtSpiNode) -> float | None:
-    """The number a slider, spin button or progress bar stands at; None for a date or time, of which Qt says that it is 0 of 0."""
+    """Return the current number of a slider, spin button or progress bar.
+
+    None for a date or time, for which Qt reports 0 with the limits 0 and 0.
+    """
     number = float(await bus.get(node.app, node.path, VALUE_INTERFACE, "CurrentValue"))
     if number or not node.offers("Text"):
         return number
@@ -357,7 +363,7 @@ async def fetch_number(bus: AccessibilityBus, node: AtSpiNode) -> float | None:
 
 
 async def fetch_limits(bus: AccessibilityBus, node: AtSpiNode) -> tuple[float, float]:
-    """The least and the greatest number that it may stand at; zero for what is not told."""
+    """Return the minimum and maximum of the number; zero for a limit that is not reported."""
     least, greatest = [
         await call_or_none(bus.get, node.app, node.path, VALUE_INTERFACE, f"{end}Value")
         for end in ("Minimum", "Maximum")

@@ -141,7 +141,7 @@ ITEM_ROLES = frozenset({8, 32, 35, 37, 44, 45, 56, 91})
 
 
 def map_role(number: int) -> ElementRole:
-    """The role that the number stands for; toolkits may send numbers that no table knows."""
+    """Return the role for a number; toolkits may send numbers that no table lists."""
     return ATSPI_ROLES.get(number, _UNKNOWN_ROLE)
 
 
@@ -162,7 +162,11 @@ _STATE_WORDS = {
 
 
 def describe_states(states: int, role: int) -> frozenset[str]:
-    """The states in words: focused, selected, checked, pressed, expanded, collapsed, editable, multiline, disabled, offscreen, password …"""
+    """Return the states as words.
+
+    These are focused, selected, checked, pressed, expanded, collapsed, editable, multiline, disabled, offscreen,
+    password and others.
+    """
     kind = map_role(role).kind
     words = {word for bit, word in _STATE_WORDS.items() if states >> bit & 1}
     # Qt says of a field that can only be read that it is editable as well.

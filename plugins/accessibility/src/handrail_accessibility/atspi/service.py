@@ -79,7 +79,7 @@ class AtSpiService:
         budget: int = 500,
         deadline: float = 3.0,
     ) -> Tree:
-        """What the window shows now; see `handrail.Accessibility`."""
+        """Return the current content of the window; see `handrail.Accessibility`."""
         wanted = ReadOptions(full, max_depth, query, budget)
         tree, _ = await self._look(window, wanted, deadline)
         return tree
@@ -87,7 +87,10 @@ class AtSpiService:
     async def _look(
         self, window: str | None, wanted: ReadOptions, deadline: float, *, answer: float = ANSWER_TIMEOUT_S
     ) -> tuple[Tree, bool]:
-        """What the window shows, and whether its program was too slow to tell all of it. `answer`: see `WindowScan.call`."""
+        """Return the content of the window, and True if its program was too slow to report all of it.
+
+        `answer`: see `WindowScan.call`.
+        """
         reading: WindowReader | None = None
         async with self._reaching() as bus:
             windows = ScannedWindows(())
@@ -115,7 +118,10 @@ class AtSpiService:
         return tree, late
 
     async def focused(self) -> Element | None:
-        """The element with the keyboard focus in the active window, however many there are; None also when it is not told in time."""
+        """Return the element with the keyboard focus in the active window, whatever its number of elements.
+
+        None also if it is not reported in time.
+        """
         clock = asyncio.get_running_loop()
         end, answer = clock.time() + FOCUS_DEADLINE_S, ANSWER_TIMEOUT_S
         while True:
@@ -125,26 +131,32 @@ class AtSpiService:
             answer = SILENT_RETRY_TIMEOUT_S
 
     async def glance(self) -> Glance:
-        """All that shows in the active window, in short; `Downstream` when it cannot be read in time: a part is no measure of a change."""
+        """Return a summary of everything shown in the active window; raise `Downstream` if it cannot be read in time.
+
+        A partial reading cannot be used to detect a change.
+        """
         tree, late = await self._look(None, ReadOptions(full=True), GLANCE_DEADLINE_S)
         if late:
             raise Downstream("the active window was not read in time", hint="wait for its program")
         return build_glance(tree)
 
     async def titles(self) -> tuple[str, ...]:
-        """The titles of all windows."""
+        """Return the titles of all windows."""
         async with self._reaching() as bus:
             return (await self._windows(bus)).titles
 
     async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
-        """The items of menus that are not open, and what else the window hides, as far as its application's cache knows them."""
+        """Return the items of closed menus and the window's other hidden elements.
+
+        Only those in its application's cache are known.
+        """
         async with self._reaching() as bus:
             chosen = await find_window(await self._windows(bus), window, self._places(bus))
             patience = self._listening_since + CACHE_AFTER_S - asyncio.get_running_loop().time()
             return await find_hidden_elements(bus, chosen, patience=patience) if chosen is not None else ()
 
     async def cell(self, name: str, *, window: str | None = None) -> Element | None:
-        """The cell of that name in one of the window's tables, in view or not."""
+        """Return the cell of that name in one of the window's tables, in view or not; or None."""
         async with self._reaching() as bus:
             chosen = await find_window(await self._windows(bus), window, self._places(bus))
             if chosen is None:
@@ -162,7 +174,7 @@ class AtSpiService:
         return None
 
     async def scene(self, element: Element) -> WindowSnapshot:
-        """The element's window as it is now."""
+        """Return the current state of the element's window."""
         handle = require_ref(element, NodeHandle)
         async with self._reaching() as bus:
             windows = await self._windows(bus)
@@ -177,12 +189,12 @@ class AtSpiService:
             return WindowSnapshot(windows.named, reading.elements)
 
     async def refresh(self, element: Element) -> Element | None:
-        """The same element as it is now, or None when it is gone or something else is in its place."""
+        """Return the same element in its current state; None if it is gone or something else is in its place."""
         current = await self.now(element)
         return current if current is not None and current.fingerprint == element.fingerprint else None
 
     async def now(self, element: Element) -> Element | None:
-        """What is at the element's place now."""
+        """Return the element now at the element's place, or None."""
         async with self._reaching() as bus:
             node = await _fetch_element_node(bus, element)
             if node is None:
@@ -192,22 +204,22 @@ class AtSpiService:
             return replace(current, id=element.id, text=current.text or ("" if node.kind.named else element.text))
 
     async def read_text(self, element: Element) -> str | None:
-        """The whole text; None for what keeps none, and for passwords."""
+        """Return the whole text; None if there is none to read, and for passwords."""
         async with self._at(element) as (bus, node):
             return await text_interface.fetch_whole_text(bus, node)
 
     async def text_length(self, element: Element) -> int | None:
-        """How many characters it holds."""
+        """Return the number of characters; None if unknown."""
         async with self._at(element) as (bus, node):
             return await text_interface.fetch_text_length(bus, node)
 
     async def number(self, element: Element) -> float | None:
-        """The number it stands at."""
+        """Return the element's current number; None without one."""
         async with self._at(element) as (bus, node):
             return await call_or_none(fetch_number, bus, node) if node.offers("Value") else None
 
     async def options(self, element: Element) -> tuple[Element, ...]:
-        """The choices of a combo box or list."""
+        """Return the choices of a combo box or list."""
         async with self._at(element) as (bus, node):
             found = await actions.fetch_options(bus, node)
             own = await self._line(bus, node, element)
@@ -263,7 +275,7 @@ class AtSpiService:
         return TransformResolver(bus, self._services)
 
     async def _line(self, bus: AccessibilityBus, node: AtSpiNode, element: Element) -> ListedNode:
-        """The line of something that is at an element's place."""
+        """Build the list entry for an object at an element's place."""
         handle = require_ref(element, NodeHandle)
         line = ListedNode(node, element.depth, element.window, handle.window, element.window_id, pane=handle.pane)
         if not handle.placed:
@@ -282,7 +294,7 @@ class AtSpiService:
 
     @asynccontextmanager
     async def _reaching(self) -> AsyncGenerator[AccessibilityBus]:
-        """A live connection; what goes wrong on it becomes an error that says so."""
+        """Yield a live connection; convert its failures to `Downstream` errors."""
         try:
             yield await self._connected()
         except BusLost as exc:
@@ -325,7 +337,7 @@ class AtSpiService:
 
 
 async def _fetch_element_node(bus: AccessibilityBus, element: Element) -> AtSpiNode | None:
-    """The object at the element's place; None when it is gone, or was on an earlier bus."""
+    """Return the object at the element's place; None if it is gone, or belonged to an earlier bus."""
     handle = require_ref(element, NodeHandle)
     if handle.guid != bus.guid:
         return None

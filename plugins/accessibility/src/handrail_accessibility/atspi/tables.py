@@ -36,9 +36,9 @@ CELL_POSITION = re.compile("row ([1-9][0-9]{0,8}),? column ([1-9][0-9]{0,8})", r
 
 @dataclass(frozen=True, slots=True)
 class VisibleCells:
-    """Headers and cells in view, row by row; an address for each of those of which the program makes a new object at each look.
+    """Headers and cells in view, row by row, each with an address if the program creates new objects on every read.
 
-    `told` says which part of the table that is; empty where it is the whole. `cut`: some that are in view were left out.
+    `told` says which part of the table this is; empty for the whole table. `cut`: some cells in view were left out.
     """
 
     refs: tuple[tuple[NodeRef, CellAddress | None], ...] = ()
@@ -47,7 +47,7 @@ class VisibleCells:
 
 
 async def fetch_visible_cells(bus: AccessibilityBus, table: AtSpiNode) -> VisibleCells:
-    """What a person sees of a table. A small one is given whole."""
+    """Return the visible cells of a table; a small table is returned whole."""
     rows, columns = await _fetch_table_size(bus, table)
     if rows * columns > MAX_CELLS:
         first, last = await _find_visible_corners(bus, table)
@@ -70,7 +70,10 @@ async def fetch_visible_cells(bus: AccessibilityBus, table: AtSpiNode) -> Visibl
 async def _filter_filled_cells(
     bus: AccessibilityBus, table: AtSpiNode, cells: dict[NodeRef, CellAddress | None], columns: int
 ) -> dict[NodeRef, CellAddress | None]:
-    """Those with a text, and those that are selected: of a sheet most are empty, and each costs as much as one that is not."""
+    """Keep the cells that have a text or are selected.
+
+    Most cells of a sheet are empty, and reading an empty one costs as much as any other.
+    """
     answers = await bus.calls(table.app, [(path, A11Y_PREFIX + "Text", "GetText", "ii", (0, 1)) for _, path in cells])
     told = zip(cells, answers, strict=True)
     filled = {ref: cells[ref] for ref, text in told if isinstance(text, Exception) or text[0]}
@@ -80,7 +83,7 @@ async def _filter_filled_cells(
 async def _fetch_selected_cells(
     bus: AccessibilityBus, table: AtSpiNode, columns: int
 ) -> dict[NodeRef, CellAddress | None]:
-    """The first few selected cells, the one that the keyboard writes into among them."""
+    """Return the first few selected cells, including the one that receives keyboard input."""
     selection = A11Y_PREFIX + "Selection"
     count = await call_or_none(bus.get, table.app, table.path, selection, "NSelectedChildren") or 0
     asked = (
@@ -99,7 +102,10 @@ async def _fetch_selected_cells(
 
 
 async def find_cell_address(bus: AccessibilityBus, table: AtSpiNode, name: str) -> CellAddress | None:
-    """The address of a cell by its name in a sheet ("AZ2000"), or by its place ("row 5, column 2"); None for what is no such name."""
+    """Return a cell's address by its name in a sheet ("AZ2000") or by its position ("row 5, column 2").
+
+    Returns None for anything else, and for positions outside the table.
+    """
     rows, columns = await _fetch_table_size(bus, table)
     row, column = _parse_cell_name(name)
     if not (0 <= row < rows and 0 <= column < columns):
@@ -108,12 +114,15 @@ async def find_cell_address(bus: AccessibilityBus, table: AtSpiNode, name: str) 
 
 
 def is_named_cell(cell: AtSpiNode, name: str) -> bool:
-    """Whether a cell at an address is the one that was meant: a sheet names its cells, and other tables have none that look like "A1"."""
+    """Return True if the cell at an address is the requested one.
+
+    A sheet names its cells; cells of other tables have no names like "A1".
+    """
     return CELL_POSITION.fullmatch(name.strip()) is not None or fold_text(cell.name) == fold_text(name.strip())
 
 
 def _parse_cell_name(name: str) -> tuple[int, int]:
-    """Row and column from 0, (-1, -1) for what is no place."""
+    """Return row and column, counted from 0; (-1, -1) if the name is not a position."""
     if (found := SHEET_CELL_NAME.fullmatch(name.strip())) is not None:
         column = 0
         for letter in found[1].upper():
@@ -127,7 +136,10 @@ def _parse_cell_name(name: str) -> tuple[int, int]:
 async def _fetch_cell_refs(
     bus: AccessibilityBus, table: AtSpiNode, addresses: list[CellAddress]
 ) -> dict[NodeRef, CellAddress | None]:
-    """The objects at some addresses, with the address for those that are others when they are asked for again."""
+    """Return the objects at some addresses.
+
+    Each has its address if the program creates new objects on every request.
+    """
     if not addresses:
         return {}
     # Two of them once more: whoever makes these anew makes all anew, but for the one that has the focus.
@@ -166,7 +178,7 @@ async def _find_visible_corners(bus: AccessibilityBus, table: AtSpiNode) -> tupl
 
 
 def _corner_points(box: Rect) -> list[tuple[int, int]]:
-    """Points in the four corners: a merged cell in one of them tells only where it begins."""
+    """Return points in the four corners: a merged cell in one of them reports only where it begins."""
     return [
         (x, y)
         for x in (box.x + EDGE_INSET, box.right - EDGE_INSET)
@@ -175,7 +187,7 @@ def _corner_points(box: Rect) -> list[tuple[int, int]]:
 
 
 def _probe_points(box: Rect) -> list[tuple[int, int]]:
-    """Points down the middle, and across the middle, at most a small cell apart on an ordinary screen."""
+    """Return points down and across the middle, at most a small cell apart on an ordinary screen."""
     across = [
         box.x + EDGE_INSET + (box.width - 2 * EDGE_INSET) * step // (PROBE_COUNT - 1) for step in range(PROBE_COUNT)
     ]

@@ -12,14 +12,14 @@ TEXT_INTERFACE = A11Y_PREFIX + "Text"
 
 
 async def fetch_whole_text(bus: AccessibilityBus, node: AtSpiNode) -> str | None:
-    """The whole text; None for what keeps none, and for passwords, which are never read."""
+    """Return the whole text; None if there is none to read, and for passwords, which are never read."""
     if node.kind.word == "password" or not node.offers("Text"):
         return None
     return await call_or_none(fetch_text, bus, node)
 
 
 async def fetch_text_length(bus: AccessibilityBus, node: AtSpiNode) -> int | None:
-    """How many characters it holds."""
+    """Return the number of characters; None without text."""
     return (
         await call_or_none(bus.get, node.app, node.path, TEXT_INTERFACE, "CharacterCount")
         if node.offers("Text")
@@ -28,17 +28,18 @@ async def fetch_text_length(bus: AccessibilityBus, node: AtSpiNode) -> int | Non
 
 
 async def set_text(bus: AccessibilityBus, node: AtSpiNode, text: str) -> bool:
-    """Replace the whole text, where the field takes of it what it would take from a keyboard."""
+    """Replace the whole text if the field applies the same validation as to keyboard input; return True on success."""
     return not await _is_validation_bypassed(bus, node) and await call_returns_true(
         bus, node, "EditableText", "SetTextContents", "s", [text]
     )
 
 
 async def insert_text(bus: AccessibilityBus, node: AtSpiNode, text: str) -> bool:
-    """Put the text in place of the selection, or at the caret, and read it back; what came out wrong is taken out again.
+    """Replace the selection with the text, or insert it at the caret, and verify it; a wrong result is removed again.
 
-    False where it is not there, so that it may be written in another way. Of a paragraph that goes on on the next page only a part can be read:
-    where less shows than was given, or more is gone than can be taken out, it was taken all the same.
+    Returns False if the text is not there afterwards, so that it may be written in another way. If a paragraph
+    continues on the next page, only a part can be read: if less text shows than was given, or more is gone than can be
+    removed, it counts as inserted.
     """
     before = await fetch_text_length(bus, node)
     if (
@@ -70,7 +71,7 @@ async def insert_text(bus: AccessibilityBus, node: AtSpiNode, text: str) -> bool
 
 
 async def _is_validation_bypassed(bus: AccessibilityBus, node: AtSpiNode) -> bool:
-    """Whether a text that is set here goes past what the field lets a person write."""
+    """Return True if text set here would bypass the field's input validation."""
     return not node.has(AtSpiState.MULTI_LINE) and (await fetch_toolkit(bus, node.app)).sets_unchecked
 
 
@@ -84,7 +85,7 @@ async def _fetch_selection(bus: AccessibilityBus, node: AtSpiNode) -> tuple[int,
 
 
 async def _compute_insert_length(bus: AccessibilityBus, node: AtSpiNode, text: str) -> int:
-    """The length that `InsertText` wants: AT-SPI says bytes; Qt counts UTF-16 units, and pads what is missing."""
+    """Return the length `InsertText` expects: AT-SPI says bytes; Qt counts UTF-16 units and pads what is missing."""
     toolkit = await fetch_toolkit(bus, node.app)
     return len(text.encode("utf-16-le")) // 2 if toolkit.name.casefold() == "qt" else len(text.encode())
 

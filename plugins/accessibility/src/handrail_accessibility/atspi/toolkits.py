@@ -1,4 +1,4 @@
-"""What toolkits leave out of what they say."""
+"""Information that toolkits leave out of their accessibility data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ToolkitInfo:
 
     @property
     def has_ids(self) -> bool:
-        """Whether objects may have ids of their own. GTK 3 never has any, and asking each object costs as much as the rest."""
+        """True if objects may have ids; GTK 3 never has any, and asking each object costs as much as the rest."""
         return not self.version.startswith("3.")
 
     @property
@@ -41,7 +41,7 @@ class ToolkitInfo:
         return self.name.casefold() == "qt"
 
     def name_of(self, told: str) -> str:
-        """A name as a person knows it."""
+        """Return a name as the user sees it."""
         if not self.is_gtk4:
             return told
         if GTK_CLASS_NAME.fullmatch(told):
@@ -52,7 +52,7 @@ class ToolkitInfo:
 
 
 async def fetch_toolkit(bus: AccessibilityBus, app: str) -> ToolkitInfo:
-    """The toolkit of an application, asked once for each."""
+    """Return the toolkit of an application, which is asked only once."""
     known = bus.toolkits.get(app)
     if isinstance(known, ToolkitInfo):
         return known

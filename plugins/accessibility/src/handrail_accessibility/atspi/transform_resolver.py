@@ -37,7 +37,7 @@ class PlacedObject:
 
 @dataclass(frozen=True, slots=True)
 class WindowLayout:
-    """What is to be put right of each spot in a window, and that window's `Window.id`, empty where it is not known."""
+    """Coordinate transform of each object in a window, and that window's `Window.id`, empty if unknown."""
 
     placings: Mapping[PlacedObject, CoordinateTransform]
     window_id: str = ""
@@ -51,7 +51,10 @@ class TransformResolver:
     services: ServiceLookup
 
     async def of(self, window: AtSpiNode, spots: Iterable[PlacedObject]) -> WindowLayout:
-        """Where a window and its spots are. What the window manager does not know, such as an open menu, is as the window that it hangs over."""
+        """Return the layout of a window and its objects.
+
+        A window unknown to the window manager, such as an open menu, gets the transform of the window it hangs over.
+        """
         real = await self._real(window, await self._shown())
         placed = await self._of_window(window, real) or IDENTITY_TRANSFORM
         spots = list(spots)
@@ -63,25 +66,25 @@ class TransformResolver:
         return WindowLayout(found, real.id if real else "")
 
     async def of_one(self, app: str, spot: PlacedObject) -> CoordinateTransform:
-        """What is to be put right for one thing in a window."""
+        """Return the coordinate transform for one object in a window."""
         node = await call_or_none(fetch_node, self.bus, app, spot.window)
         return IDENTITY_TRANSFORM if node is None else (await self.of(node, [spot])).placings[spot]
 
     async def ids(self, windows: Sequence[AtSpiNode]) -> list[str]:
-        """The `Window.id` of each window, empty where it is not known."""
+        """Return the `Window.id` of each window, empty if unknown."""
         shown = await self._shown()
         found = await gather_results(self._real(window, shown) for window in windows)
         return [real.id if real else "" for real in found]
 
     async def with_id(self, id: str, windows: Sequence[AtSpiNode]) -> list[AtSpiNode]:
-        """Those windows that have this `Window.id`."""
+        """Return the windows that have this `Window.id`."""
         shown = await self._shown()
         if all(window.id != id for window in shown):
             return []
         return [window for window, own in zip(windows, await self.ids(windows), strict=True) if own == id]
 
     async def _of_gtk(self, app: str, spots: Sequence[PlacedObject]) -> list[PlacedObject]:
-        """Those that are widgets of GTK 3's own, which know where they are whatever they lie in."""
+        """Return the objects that are GTK 3's own widgets, which know their position whatever contains them."""
         answers = await self.bus.calls(
             app, [(spot.path, ACCESSIBLE_INTERFACE, "GetAttributes", "", ()) for spot in spots]
         )
@@ -91,7 +94,7 @@ class TransformResolver:
         ]
 
     async def _real(self, window: AtSpiNode, shown: Sequence[Window]) -> Window | None:
-        """The window as the screen knows it."""
+        """Return the screen's record of the window, or None."""
         active = window.has(AtSpiState.ACTIVE)
         fitting = find_process_windows(shown, pid=await self._process(window.app), title=window.name, active=active)
         if len(fitting) <= 1:
@@ -110,7 +113,7 @@ class TransformResolver:
         )
 
     async def _boxes(self, app: str, pane: PanePath | None) -> PaneBoxes | None:
-        """What a pane says of its place, and what it fills says."""
+        """Return the rectangles reported by a pane and by its container."""
         if pane is None:
             return None
         inner, outer = await gather_results(self._box(app, path) for path in pane)
@@ -140,5 +143,5 @@ def _transform_in_pane(placed: CoordinateTransform, boxes: PaneBoxes | None) -> 
 
 
 def _is_container_filled(boxes: PaneBoxes | None) -> bool:
-    """Whether a pane fills what holds it."""
+    """Return True if a pane fills its container."""
     return boxes is not None and rect_size(boxes[0]) == rect_size(boxes[1])

@@ -32,9 +32,9 @@ MAX_TREE_NODES = 5_000
 
 @dataclass(slots=True)
 class TreeCache:
-    """What was read so far, so that a read cut off by its deadline still has something to show.
+    """Objects read so far, so that a read cut off by its deadline still has something to show.
 
-    `closed` counts the items of each menu that is not open: these are not listed. `told` says which part of a table is there.
+    `closed` counts the items of each closed menu, which are not listed. `told` says which part of a table is included.
     `truncated`: something was left out.
     """
 
@@ -76,7 +76,7 @@ class TreeCache:
             level = await self._placed(list(fresh.values()))
 
     def walk(self, root: AtSpiNode) -> Iterator[tuple[AtSpiNode, tuple[AtSpiNode, ...]]]:
-        """Every object that shows, in reading order, with those above it, the root first."""
+        """Yield every object that is showing, in reading order, with its ancestors, the root first."""
         stack: list[tuple[AtSpiNode, tuple[AtSpiNode, ...]]] = [(root, ())]
         seen: set[NodeRef] = set()
         while stack:
@@ -90,11 +90,11 @@ class TreeCache:
             stack.extend((child, inner) for child in reversed(below) if child.has(AtSpiState.SHOWING))
 
     def items_of(self, menu: AtSpiNode) -> list[AtSpiNode]:
-        """The items of a menu, open or not, as far as the cache knows them."""
+        """Return the items of a menu, open or closed, as far as the cache knows them."""
         return _sort_siblings([node for node in self._cached.get(menu.ref, []) if node.role != SEPARATOR])
 
     async def _placed(self, level: list[AtSpiNode]) -> list[AtSpiNode]:
-        """Without the menu bars that have no place: LibreOffice keeps a second one, of which nothing is to be seen."""
+        """Remove menu bars without a position: LibreOffice keeps a second one, which is invisible."""
         bars = [node for node in level if node.role == MENU_BAR]
         boxes = await fetch_all_extents(self.bus, bars)
         placeless = {bar.ref for bar, box in zip(bars, boxes, strict=True) if box is None}
@@ -114,7 +114,7 @@ class TreeCache:
             self.children[node.ref] = await gather_results(shown) if shown else found
 
     def _known_children(self, node: AtSpiNode) -> list[AtSpiNode] | None:
-        """What the cache says, if that is all there is to say."""
+        """Return the children according to the cache, if it is complete; otherwise None."""
         if node.ref in self._on_pages:
             return self._pages[node.ref]
         if node.child_count == 0:
@@ -151,7 +151,7 @@ class TreeCache:
         return [(answer[0][0], answer[0][1]) for answer in answers if not isinstance(answer, Exception)]
 
     async def resolve(self, references: list[NodeRef]) -> list[AtSpiNode]:
-        """The objects, each read only if it is not known yet; those that have gone are left out, and those that do not show."""
+        """Return the objects, reading only unknown ones; those that have gone or are not showing are left out."""
         new = [ref for ref in references if ref not in self.nodes and ref[1] != NULL_PATH]
         fetch = fetch_nodes if self.toolkit.is_gtk4 else fetch_showing_nodes
         self.nodes |= {node.ref: node for node in await fetch(self.bus, new)}
@@ -181,7 +181,7 @@ class TreeCache:
 
 
 async def infer_showing_state(bus: AccessibilityBus, node: AtSpiNode) -> AtSpiNode:
-    """The same object, showing where it has a place, if its toolkit does not say which objects show."""
+    """Add the showing state to an object that has a position if its toolkit does not report which objects show."""
     if node.has(AtSpiState.SHOWING) or not (await fetch_toolkit(bus, node.app)).is_gtk4:
         return node
     box = await call_or_none(fetch_extents, bus, node)

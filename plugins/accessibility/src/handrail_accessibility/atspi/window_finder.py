@@ -1,4 +1,4 @@
-"""Which window a read is about, and what to say when there is none."""
+"""Selection of the window to read, and messages for when there is none."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from handrail_accessibility.tree.wording import format_title
 
 
 async def find_window(windows: ScannedWindows, named: str | None, places: TransformResolver) -> TopLevelWindow | None:
-    """The window with that title or `Window.id`, or the active one; None when neither is given and none is active.
+    """Return the window with that title or `Window.id`, or the active one; None if neither is given and none is active.
 
-    Raises `NotFound` or `AmbiguousElement`, which name the windows there are.
+    Raises `NotFound` or `AmbiguousElement`, which list the existing windows.
     """
     if named is None:
         return await _find_active(windows.shown, places.services)
@@ -49,7 +49,7 @@ async def find_window(windows: ScannedWindows, named: str | None, places: Transf
 
 
 def build_read_note(windows: ScannedWindows, chosen: TopLevelWindow | None, *, late: bool) -> str:
-    """What a reader should know beside the elements."""
+    """Return the notes that a reader needs in addition to the elements."""
     notes = [f"skipped, because it does not answer: {name}" for name in windows.silent]
     if late:
         notes.append("the deadline passed, so this is only a part")
@@ -59,7 +59,7 @@ def build_read_note(windows: ScannedWindows, chosen: TopLevelWindow | None, *, l
 
 
 async def is_active_window_silent(windows: ScannedWindows, services: Callable[[str], Awaitable[Any]]) -> bool:
-    """Whether the active window is one of an application that does not answer just now."""
+    """Return True if the active window belongs to an application that is not answering."""
     if not windows.unanswered:
         return False
     known = await _fetch_active_window(services)
@@ -67,7 +67,7 @@ async def is_active_window_silent(windows: ScannedWindows, services: Callable[[s
 
 
 async def describe_unpublished_window(services: Callable[[str], Awaitable[Any]]) -> str:
-    """What to say of an active window whose program publishes no tree, with the cures; empty where there is no such window."""
+    """Describe an active window whose program publishes no tree, with remedies; empty without such a window."""
     active = await _fetch_active_window(services)
     if active is None:
         return ""
@@ -101,7 +101,10 @@ async def _fetch_active_window(services: Callable[[str], Awaitable[Any]]) -> Win
 
 
 def _find_best_matches(shown: Sequence[TopLevelWindow], title: str) -> list[TopLevelWindow]:
-    """Those that fit best: the whole title, else a part of it, else of the program's name, which also stands in for a missing title."""
+    """Return the windows that match best.
+
+    The whole title, else a part of it, else a part of the program's name, which also replaces a missing title.
+    """
     sought = fold_text(title)
     ranks: Sequence[list[TopLevelWindow]] = (
         [window for window in shown if window.node.name == title],

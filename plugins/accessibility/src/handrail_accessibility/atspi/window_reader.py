@@ -24,7 +24,7 @@ DESCRIBE_BATCH_SIZE = 100
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a read is asked for."""
+    """Options of a read."""
 
     full: bool = False
     max_depth: int | None = None
@@ -68,7 +68,7 @@ class WindowReader:
             await self._describe(range(start, min(start + DESCRIBE_BATCH_SIZE, len(self._listed))), forest)
 
     def _list(self, forest: TreeCache, roots: list[AtSpiNode]) -> None:
-        """What will be described. Cells have a limit of their own, and those that turn out empty are left out."""
+        """Collect the objects to describe. Cells have a separate limit, and cells found to be empty are left out."""
         wanted = self.wanted
         limit = wanted.budget * (QUERY_FACTOR if wanted.query else 1)
         every = (
@@ -103,7 +103,10 @@ class WindowReader:
 
 
 def _sort_reading_order(read: list[tuple[ListedNode, Element]]) -> Iterator[Element]:
-    """In reading order: a toolkit may keep the things in one box in any order, so those that follow each other are put by their place."""
+    """Yield the elements in reading order.
+
+    A toolkit may keep the children of one box in any order, so consecutive ones are sorted by position.
+    """
     for _, group in groupby(read, key=lambda pair: pair[0].parent):
         elements = [element for _, element in group]
         placed = all(element.rect is not None for element in elements)
@@ -111,7 +114,10 @@ def _sort_reading_order(read: list[tuple[ListedNode, Element]]) -> Iterator[Elem
 
 
 def _sort_by_rows(elements: list[Element]) -> list[Element]:
-    """From the top down, and as their words go among those that overlap in height by more than half."""
+    """Sort from top to bottom, and within a row in the direction of writing.
+
+    Elements that overlap in height by more than half form a row.
+    """
     rows: list[list[Element]] = []
     for element in sorted(elements, key=_vertical_center):
         if rows and _vertical_center(element) < _bottom_edge(rows[-1][0]):

@@ -42,13 +42,13 @@ class TopLevelWindow:
 
     @property
     def shown(self) -> bool:
-        """Whether a person would count it as a window: it shows, or is only minimised, and is no pop-up."""
+        """True if a user would count it as a window: it is showing or minimized, and not a pop-up."""
         there = self.node.has(AtSpiState.SHOWING) or self.node.has(AtSpiState.ICONIFIED) or self.active
         return there and not self.popup
 
     @property
     def popup(self) -> bool:
-        """A menu or list that floats over the window it belongs to."""
+        """True for a menu or list that floats over the window it belongs to."""
         return self.node.role == POPUP and not self.node.name
 
 
@@ -66,7 +66,7 @@ class ScannedWindows:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of every window a person would count; one whose application hangs is still there."""
+        """The titles of all windows a user would count, including those whose application hangs."""
         return tuple(self.named.values())
 
     @property
@@ -87,9 +87,9 @@ class WindowScan:
     _silent: set[str] = field(default_factory=set[str])
 
     async def call(self, answer: float = ANSWER_TIMEOUT_S) -> ScannedWindows:
-        """The windows of every application that answers in `answer` seconds.
+        """Return the windows of every application that answers in `answer` seconds.
 
-        One that was silent the last time is given less, unless more than usual is given to all.
+        An application that was silent last time is given less, unless all are given more than usual.
         """
         references = await fetch_children(self.bus, REGISTRY_NAME, ROOT_PATH)
         apps = list(dict.fromkeys(app for app, _ in references))
@@ -105,7 +105,7 @@ class WindowScan:
         )
 
     async def _windows_of(self, app: str, answer: float) -> list[TopLevelWindow] | None:
-        """None when it does not answer in time; nothing when it is just going away."""
+        """Return an application's windows; None if it does not answer in time, empty if it is just exiting."""
         silent = app in self._silent and answer <= ANSWER_TIMEOUT_S
         try:
             async with asyncio.timeout(scale_timeout(SILENT_APP_TIMEOUT_S if silent else answer)):
@@ -120,7 +120,7 @@ class WindowScan:
 
 
 async def describe_process(bus: AccessibilityBus, app: str) -> str:
-    """The name of the process behind a unique bus name, as a person may know it."""
+    """Return the name of the process behind a unique bus name, in a form that a user may recognize."""
     reply = await call_or_none(bus.call, *DBUS_DAEMON, "GetConnectionUnixProcessID", "s", [app])
     try:
         return f"{Path(f'/proc/{reply[0]}/comm').read_text().strip()} (process {reply[0]})" if reply else app

@@ -1,4 +1,4 @@
-"""What is made of an object's attributes.
+"""Conversion of an object's attributes.
 
 Names: AXAttributeConstants.h and AXRoleConstants.h of Apple's HIServices.
 """
@@ -50,7 +50,7 @@ CHECKABLE_ROLES = frozenset(("check box", "radio button", "toggle button"))
 
 
 def map_role(told: Mapping[str, Any]) -> ElementRole:
-    """Its role; what a field for secrets and a tab are, only the subrole says."""
+    """Return the role; password fields and tabs are identified only by their subrole."""
     subrole = told.get("AXSubrole")
     if subrole == "AXSecureTextField":
         return PASSWORD_ROLE
@@ -62,7 +62,7 @@ def map_role(told: Mapping[str, Any]) -> ElementRole:
 def build_node(
     told: Mapping[str, Any], rect: Rect | None, shown: Rect, native: Any = None, children: tuple[NativeNode, ...] = ()
 ) -> NativeNode:
-    """One object of its attributes; what has nothing in the `shown` part of the screen is out of sight."""
+    """Build a node from an object's attributes; it is offscreen if no part lies in the `shown` part of the screen."""
     role, value = map_role(told), told.get("AXValue")
     texts = (told.get("AXTitle"), told.get("AXDescription"), value if role.word == "label" else None)
     hidden = rect is None or rect.intersect(shown).empty
@@ -81,7 +81,7 @@ def build_node(
 
 
 def format_value(value: Any, role: ElementRole) -> str | None:
-    """Its text, or the number that it stands at; never what a field for secrets holds."""
+    """Return the text or number of the value; never the content of a password field."""
     if role is PASSWORD_ROLE or role.word in CHECKABLE_ROLES or role.word == "label":
         return None
     if isinstance(value, str):
@@ -90,7 +90,7 @@ def format_value(value: Any, role: ElementRole) -> str | None:
 
 
 def map_states(told: Mapping[str, Any], role: ElementRole) -> frozenset[str]:
-    """The states in words. What an object has not is an error in its place, and neither true nor false."""
+    """Return the states as words. A missing attribute is an error object, neither true nor false."""
     acts = role.kind in (RoleKind.CONTROL, RoleKind.TEXT, RoleKind.RANGE, RoleKind.MENU)
     expanded = told.get("AXExpanded")
     flags = {
@@ -108,7 +108,7 @@ def map_states(told: Mapping[str, Any], role: ElementRole) -> frozenset[str]:
 
 
 def list_actions(told: Mapping[str, Any], role: ElementRole) -> tuple[str, ...]:
-    """The actions of `execute_accessible` that it can be asked for."""
+    """Return the `execute_accessible` actions available for it."""
     opens = (
         _is_int_equal(told.get("AXExpanded"), True)
         or _is_int_equal(told.get("AXExpanded"), False)

@@ -42,7 +42,7 @@ class AxProvider:
     _asked: set[int] = field(default_factory=set[int])
 
     def read(self, window: Window, *, limit: int, deadline: float) -> WindowTree | None:
-        """The window's tree, from the top down."""
+        """Read the window's tree from the top down; return None if the window is not found."""
         until = monotonic() + deadline
         native = self._find(window)
         if native is None:
@@ -76,7 +76,7 @@ class AxProvider:
         return WindowTree(node(0), truncated)
 
     def again(self, native: Any) -> NativeNode | None:
-        """One object as it is now, with its children."""
+        """Return the current state of one object, with its children; None if it is gone."""
         told = self._told(native)
         if not isinstance(told.get("AXRole"), str):
             return None
@@ -97,7 +97,7 @@ class AxProvider:
         return None
 
     def text(self, native: Any) -> str | None:
-        """All of its text."""
+        """Return the whole text, or None."""
         error, value = self.calls.AXUIElementCopyAttributeValue(native, "AXValue", None)
         return str(value) if not error and isinstance(value, str) else None
 
@@ -106,7 +106,7 @@ class AxProvider:
         return not self.calls.AXUIElementSetAttributeValue(native, "AXValue", text)
 
     def number(self, native: Any) -> float | None:
-        """The number that it stands at."""
+        """Return the current number, or None."""
         error, value = self.calls.AXUIElementCopyAttributeValue(native, "AXValue", None)
         return float(value) if not error and isinstance(value, int | float) else None
 
@@ -115,10 +115,10 @@ class AxProvider:
         return not self.calls.AXUIElementSetAttributeValue(native, "AXValue", number)
 
     def end(self) -> None:
-        """Nothing is held."""
+        """Do nothing; there is nothing to release."""
 
     def _find(self, window: Window) -> Any:
-        """The window's object: of those at its place the one with its title."""
+        """Return the window's object: among those at its position, the one with its title, else the first."""
         if window.pid is None:
             return None
         _, found = self.calls.AXUIElementCopyAttributeValue(
@@ -130,7 +130,7 @@ class AxProvider:
         return next(iter((*named, *(native for native, _ in there))), None)
 
     def _told(self, native: Any) -> Mapping[str, Any]:
-        """Its attributes; empty for one that is gone, or whose program does not answer in time."""
+        """Return the attributes; empty if the object is gone or its program does not answer in time."""
         error, values = self.calls.AXUIElementCopyMultipleAttributeValues(native, REQUESTED_ATTRIBUTES, 0, None)
         return {} if error or values is None else dict(zip(REQUESTED_ATTRIBUTES, values, strict=True))
 
@@ -152,7 +152,7 @@ def _list_children(told: Mapping[str, Any]) -> list[Any]:
 
 
 def open_ax_provider() -> AxProvider:
-    """The provider for the calling thread; `ToolUnavailable` without the permission."""
+    """Open the provider for the calling thread; raise `ToolUnavailable` without the permission."""
     if sys.platform != "darwin":
         raise ToolUnavailable(f"AXUIElement is a part of macOS, and this is {sys.platform}")
     calls = cast("AccessibilityApi", importlib.import_module("ApplicationServices"))

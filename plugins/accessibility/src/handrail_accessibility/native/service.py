@@ -58,7 +58,7 @@ class NativeTreeService:
         budget: int = 500,
         deadline: float = 3.0,
     ) -> Tree:
-        """What the window shows now; see `handrail.Accessibility`."""
+        """Return the current content of the window; see `handrail.Accessibility`."""
         windows = await self._windows()
         chosen = find_window(windows, window)
         if chosen is None:
@@ -83,28 +83,28 @@ class NativeTreeService:
         )
 
     async def focused(self) -> Element | None:
-        """The element with the keyboard focus in the active window."""
+        """Return the element with the keyboard focus in the active window."""
         return (await self.tree(full=True)).focused
 
     async def glance(self) -> Glance:
-        """All that shows in the active window, in short."""
+        """Return a summary of everything shown in the active window."""
         return build_glance(await self.tree(full=True))
 
     async def titles(self) -> tuple[str, ...]:
-        """The titles of all windows."""
+        """Return the titles of all windows."""
         return tuple(window.title for window in await self._windows())
 
     async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
-        """Nothing: programs here publish the items of a menu once it is open."""
+        """Return an empty tuple: programs on these platforms publish a menu's items only once it is open."""
         return ()
 
     async def cell(self, name: str, *, window: str | None = None) -> Element | None:
-        """The cell of that name, among those that are in view."""
+        """Return the cell of that name among those in view."""
         tree = await self.tree(window=window, full=True, budget=MAX_OBJECTS)
         return next((e for e in tree.elements if e.role == "cell" and name in (e.text, e.automation_id)), None)
 
     async def scene(self, element: Element) -> WindowSnapshot:
-        """The element's window as it is now."""
+        """Return the current state of the element's window."""
         windows = await self._windows()
         titles = {window.id: window.title for window in windows}
         top = next((window for window in windows if window.id == require_ref(element, NativeHandle).window), None)
@@ -115,12 +115,12 @@ class NativeTreeService:
         return WindowSnapshot(titles, found)
 
     async def refresh(self, element: Element) -> Element | None:
-        """The same element as it is now, or None when it is gone or something else is in its place."""
+        """Return the same element in its current state; None if it is gone or something else is in its place."""
         current = await self.now(element)
         return current if current is not None and current.fingerprint == element.fingerprint else None
 
     async def now(self, element: Element) -> Element | None:
-        """What is at the element's place now."""
+        """Return the element now at the element's place, or None."""
         window = await self._window_of(element)
         node = None if window is None else await self._again(element)
         return (
@@ -130,7 +130,7 @@ class NativeTreeService:
         )
 
     async def options(self, element: Element) -> tuple[Element, ...]:
-        """The choices of a combo box or list, as far as it publishes them."""
+        """Return the choices of a combo box or list, as far as it publishes them."""
         window, node = await self._window_of(element), await self._again(element)
         if window is None or node is None:
             return ()
@@ -138,24 +138,24 @@ class NativeTreeService:
         return tuple(build_element(child, window, element.depth + 1) for child in choices)
 
     async def read_text(self, element: Element) -> str | None:
-        """The whole text; None for what keeps none, and for passwords."""
+        """Return the whole text; None if there is none to read, and for passwords."""
         if "password" in element.states or element.role == "password":
             return None
         return await self._at(element, lambda provider, native: provider.text(native))
 
     async def text_length(self, element: Element) -> int | None:
-        """How many characters it holds."""
+        """Return the number of characters; None without text."""
         text = await self._at(element, lambda provider, native: provider.text(native))
         return None if text is None else len(text)
 
     async def number(self, element: Element) -> float | None:
-        """The number that it stands at."""
+        """Return the element's current number, or None."""
         return await self._at(element, lambda provider, native: provider.number(native))
 
     # Acting
 
     async def insert_text(self, element: Element, text: str) -> bool:
-        """False: neither platform takes a text at the caret by value; it is typed or pasted."""
+        """Return False: neither platform can insert text at the caret by value; it is typed or pasted instead."""
         return False
 
     async def press(self, element: Element) -> str | None:
@@ -190,7 +190,7 @@ class NativeTreeService:
         return await self._at(element, lambda provider, native: provider.do(native, verb))
 
     async def _at(self, element: Element, job: Callable[[TreeProvider, Any], T]) -> T:
-        """A job on the element's object, which must still be the one that was seen."""
+        """Run a job on the element's object; raise `StaleElement` if it is no longer the one that was seen."""
         handle, window = require_ref(element, NativeHandle), await self._window_of(element)
 
         def checked(provider: TreeProvider) -> T:
@@ -222,7 +222,7 @@ class NativeTreeService:
 
 
 def find_window(windows: list[Window], title: str | None) -> Window | None:
-    """The window with that title or id, or the active one; None when no title is given and none is active."""
+    """Return the window with that title or id, or the active one; None if no title is given and none is active."""
     if title is None:
         return next((window for window in windows if window.active), None)
     exact = [window for window in windows if title in (window.title, window.id)]

@@ -1,4 +1,4 @@
-"""What a platform has to tell of a window's tree, and do with a part of it; and the elements that are made of that."""
+"""Interface to a platform's tree of a window and the actions on its nodes, and the elements built from it."""
 
 from __future__ import annotations
 
@@ -53,19 +53,26 @@ class TreeProvider(Protocol):
     """A platform's tree. Every method is called in one thread, and may be given up there when a program hangs."""
 
     def read(self, window: Window, *, limit: int, deadline: float) -> WindowTree | None:
-        """The window's tree in one request where that is possible, at most `limit` objects in `deadline` seconds; None when it publishes none."""
+        """Return the window's tree, in one request where possible; None if the window publishes none.
+
+        Reads at most `limit` objects in `deadline` seconds.
+        """
         ...
 
     def again(self, native: Any) -> NativeNode | None:
-        """One object as it is now, with its children; None when it is gone."""
+        """Return the current state of one object, with its children; None if it is gone."""
         ...
 
     def do(self, native: Any, verb: ActionVerb) -> str | None:
-        """Ask it to do something; by what it was asked, None when it knows nothing of the kind or refused."""
+        """Request an action on the object.
+
+        Returns the name of the interface used for the request; None if the object does not support the action or
+        refused it.
+        """
         ...
 
     def text(self, native: Any) -> str | None:
-        """All of its text, None when it keeps none."""
+        """Return the whole text; None without any."""
         ...
 
     def set_text(self, native: Any, text: str) -> bool:
@@ -73,7 +80,7 @@ class TreeProvider(Protocol):
         ...
 
     def number(self, native: Any) -> float | None:
-        """The number that it stands at."""
+        """Return the current number, or None."""
         ...
 
     def set_number(self, native: Any, number: float) -> bool:
@@ -86,21 +93,21 @@ class TreeProvider(Protocol):
 
 
 def walk_nodes(root: NativeNode, depth: int = 0) -> Iterator[tuple[NativeNode, int]]:
-    """Every object below a root with its depth, in the order of the tree."""
+    """Yield every object below a root with its depth, in tree order."""
     for child in root.children:
         yield child, depth
         yield from walk_nodes(child, depth + 1 if child.name else depth)
 
 
 def is_worth_listing(node: NativeNode) -> bool:
-    """Whether a person would miss it in a short list."""
+    """Return True if a user would miss the object in a short list."""
     if "focused" in node.states or node.role.kind in ALWAYS_LISTED_KINDS:
         return True
     return node.role.kind in (RoleKind.BOX, RoleKind.STATIC) and node.role.named and bool(node.name.strip())
 
 
 def build_element(node: NativeNode, window: Window, depth: int = 0) -> Element:
-    """The object as tools know it."""
+    """Build the element value that tools use."""
     hidden = node.rect is None or "offscreen" in node.states
     password = node.role.word == "password" or "password" in node.states
     return Element(
@@ -120,7 +127,10 @@ def build_element(node: NativeNode, window: Window, depth: int = 0) -> Element:
 
 
 def compute_fingerprint(node: NativeNode, window: Window) -> str:
-    """The same for the same object: its key in its program, its role, and its name unless that is content."""
+    """Return an identifier that stays the same for the same object.
+
+    It consists of the object's key in its program, its role, and its name unless that is content.
+    """
     name = node.name if node.role.named else ""
     return f"{window.pid}:{node.key}:{node.role.word}:{name}"
 

@@ -1,4 +1,4 @@
-"""What the tools need of a platform's accessibility tree. Tools know this, never a platform."""
+"""Platform-independent interface to a platform's accessibility tree. Tools know only this, never a platform."""
 
 from __future__ import annotations
 
@@ -25,32 +25,38 @@ class WindowSnapshot:
 class AccessibilityController(Accessibility, Protocol):
     """The service `accessibility` in full: reading, and acting on elements by their `ref`.
 
-    Methods that act say whether the program took the request, which is no proof that anything happened. All raise `Downstream` when the
-    program does not answer, and `StaleElement` when the element is gone.
+    Methods that act return whether the program accepted the request, which does not prove that anything happened. All
+    raise `Downstream` if the program does not answer, and `StaleElement` if the element is gone.
     """
 
     async def titles(self) -> tuple[str, ...]:
-        """The titles of all windows."""
+        """Return the titles of all windows."""
         ...
 
     async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
-        """The items of the window's menus that are not open; `text` is the item's name, `automation_id` its path like "File > Save"."""
+        """Return the items of the window's closed menus.
+
+        `text` is the item's name, `automation_id` its path like "File > Save".
+        """
         ...
 
     async def cell(self, name: str, *, window: str | None = None) -> Element | None:
-        """A cell of one of the window's tables, in view or not, by the name it has in a sheet ("AZ2000") or its place ("row 5, column 2")."""
+        """Return a cell of one of the window's tables, in view or not, or None.
+
+        `name` is its name in a sheet ("AZ2000") or its position ("row 5, column 2").
+        """
         ...
 
     async def options(self, element: Element) -> tuple[Element, ...]:
-        """The choices of a combo box or list, shown or not."""
+        """Return the choices of a combo box or list, shown or not."""
         ...
 
     async def scene(self, element: Element) -> WindowSnapshot:
-        """The element's window as it is now."""
+        """Return the current state of the element's window."""
         ...
 
     async def now(self, element: Element) -> Element | None:
-        """What is at the element's place in the tree now, whatever it has become; None when nothing is."""
+        """Return the element now at the element's place in the tree, whatever it has become; None if nothing is."""
         ...
 
     async def press(self, element: Element) -> str | None:
@@ -62,11 +68,11 @@ class AccessibilityController(Accessibility, Protocol):
         ...
 
     async def text_length(self, element: Element) -> int | None:
-        """How many characters it holds; also of a password."""
+        """Return the number of characters, also for a password; None if unknown."""
         ...
 
     async def number(self, element: Element) -> float | None:
-        """The number that a slider or spin button stands at."""
+        """Return the current number of a slider or spin button, or None."""
         ...
 
     async def set_number(self, element: Element, number: float) -> bool:

@@ -11,7 +11,7 @@ K = TypeVar("K")
 
 
 class RoleKind(Enum):
-    """What a role is to a reader."""
+    """Category of a role from a reader's point of view."""
 
     # A person acts on it.
     CONTROL = "control"
@@ -46,5 +46,5 @@ class ElementRole:
 
 
 def build_roles(kind: RoleKind, words: Mapping[K, str], *, named: bool = True) -> dict[K, ElementRole]:
-    """Roles of one kind, by the numbers or names that a platform has for them."""
+    """Build roles of one kind, keyed by a platform's numbers or names for them."""
     return {each: ElementRole(word, kind, named) for each, word in words.items()}

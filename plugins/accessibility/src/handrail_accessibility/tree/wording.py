@@ -1,4 +1,4 @@
-"""What programs write, as the model is told it: bounded, and with nothing hidden in it."""
+"""Text from programs as shown to the model: bounded, with invisible characters made visible."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LONG_NUMBER_CHARS = 14
 
 
 def format_title(title: str) -> str:
-    """A window's title."""
+    """Format a window's title."""
     # Only what is shown is made visible: a title may have any length.
     shown = escape_invisible(" ".join(title[: MAX_TITLE_CHARS + 1].split()))
     return shown if len(shown) <= MAX_TITLE_CHARS and len(title) <= MAX_TITLE_CHARS else f"{shown[:MAX_TITLE_CHARS]}…"
 
 
 def format_number(number: float) -> str:
-    """What a slider or spin button stands at, with every digit that its program means."""
+    """Format the number of a slider or spin button with every significant digit."""
     told = f"{number:.15g}"
     if len(told) < LONG_NUMBER_CHARS or number != _round_to_float32(number):
         return told
@@ -35,5 +35,5 @@ def _round_to_float32(number: float) -> float:
 
 
 def escape_invisible(text: str) -> str:
-    """A name or a value; tabs and line ends stay."""
+    """Make invisible characters in a name or value visible; tabs and line ends stay."""
     return text if text.isprintable() else "\t".join(make_visible(part) for part in text.split("\t"))

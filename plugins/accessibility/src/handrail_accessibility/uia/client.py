@@ -25,7 +25,10 @@ PATTERN_INTERFACES = {
 
 
 def open_uia_provider() -> UiaProvider:
-    """The provider for the calling thread, which belongs to COM from now on; `ToolUnavailable` where Windows has no UI Automation."""
+    """Open the provider for the calling thread, which is initialized for COM.
+
+    Raises `ToolUnavailable` if Windows has no UI Automation.
+    """
     comtypes, client = (importlib.import_module(name) for name in ("comtypes", "comtypes.client"))
     try:
         comtypes.CoInitialize()

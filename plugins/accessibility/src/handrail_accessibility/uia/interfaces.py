@@ -1,7 +1,7 @@
-"""The members of UI Automation's interfaces that are used, as comtypes gives them.
+"""Members of UI Automation's interfaces in use, as comtypes exposes them.
 
-Source: uiautomationclient.h of the Windows SDK. comtypes makes the classes themselves on Windows, from the type library in
-UIAutomationCore.dll; these protocols stand for them where there is no Windows.
+Source: uiautomationclient.h of the Windows SDK. comtypes creates the classes themselves on Windows, from the type
+library in UIAutomationCore.dll; these protocols replace them on other systems.
 """
 
 # Names are the interfaces' own.

@@ -1,6 +1,7 @@
-"""What is made of UI Automation's properties.
+"""Conversion of UI Automation properties.
 
-Numbers: UIAutomationClient.h, as learn.microsoft.com lists them under property, control type and control pattern identifiers.
+Numbers: UIAutomationClient.h, as learn.microsoft.com lists them under property, control type and control pattern
+identifiers.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ TOGGLE_ON, TOGGLE_MIXED, FULLY_EXPANDED, PARTIALLY_EXPANDED, LEAF_NODE = 1, 2, 1
 def build_node(
     told: Mapping[UiaProperty, Any], native: Any = None, children: tuple[NativeNode, ...] = ()
 ) -> NativeNode:
-    """One object of what was told of it."""
+    """Build a node from an object's properties."""
     role = UIA_ROLES.get(told.get(UiaProperty.CONTROL_TYPE, 0), UNKNOWN_ROLE)
     if told.get(UiaProperty.PASSWORD):
         role = ElementRole("password", RoleKind.TEXT, named=False)
@@ -111,7 +112,10 @@ def build_node(
 
 
 def parse_rect(told: Any) -> Rect | None:
-    """A rectangle as left, top, width and height; None for what has none. Hidden objects may have numbers that are none."""
+    """Parse a rectangle given as left, top, width and height; None without one.
+
+    Hidden objects may report values that are not finite numbers.
+    """
     if not told or len(told) != 4:
         return None
     try:
@@ -122,7 +126,7 @@ def parse_rect(told: Any) -> Rect | None:
 
 
 def format_value(told: Mapping[UiaProperty, Any], role: ElementRole) -> str | None:
-    """Its text, or the number that it stands at."""
+    """Return the text or number of the value; None for passwords."""
     if role.word == "password":
         return None
     if told.get(UiaProperty.HAS_RANGE):
@@ -133,7 +137,7 @@ def format_value(told: Mapping[UiaProperty, Any], role: ElementRole) -> str | No
 
 
 def map_states(told: Mapping[UiaProperty, Any], role: ElementRole) -> frozenset[str]:
-    """The states in words."""
+    """Return the states as words."""
     words: set[str] = set()
     acts = role.kind in (RoleKind.CONTROL, RoleKind.TEXT, RoleKind.RANGE, RoleKind.MENU)
     flags = {
@@ -159,7 +163,7 @@ def map_states(told: Mapping[UiaProperty, Any], role: ElementRole) -> frozenset[
 
 
 def list_actions(told: Mapping[UiaProperty, Any], role: ElementRole) -> tuple[str, ...]:
-    """The actions of `execute_accessible` that it can be asked for."""
+    """Return the `execute_accessible` actions available for it."""
     opens = told.get(UiaProperty.CAN_EXPAND) and told.get(UiaProperty.EXPANDED) != LEAF_NODE
     able = {
         "click": told.get(UiaProperty.CAN_INVOKE) or role.kind in (RoleKind.CONTROL, RoleKind.MENU, RoleKind.TEXT),

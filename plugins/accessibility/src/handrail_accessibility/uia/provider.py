@@ -46,7 +46,7 @@ class UiaProvider:
     _requests: dict[int, UiaCacheRequest] = field(default_factory=dict[int, UiaCacheRequest])
 
     def read(self, window: Window, *, limit: int, deadline: float) -> WindowTree | None:
-        """The window's tree."""
+        """Read the window's tree."""
         try:
             return self._read(int(window.id, 16), limit, deadline)
         finally:
@@ -68,7 +68,7 @@ class UiaProvider:
         return self._by_levels(top, limit, until)
 
     def again(self, native: UiaElement) -> NativeNode | None:
-        """One object as it is now, with its children."""
+        """Return the current state of one object, with its children; None if it is gone."""
         try:
             return _build_cached_tree(native.BuildUpdatedCache(self._request(SCOPE_ELEMENT | SCOPE_CHILDREN)), 500).root
         except self.failure:
@@ -99,7 +99,7 @@ class UiaProvider:
         return None
 
     def text(self, native: UiaElement) -> str | None:
-        """All of its text: the value of a field, the text of a document."""
+        """Return the whole text: the value of a field, the text of a document; or None."""
         try:
             if (value := self.pattern(native, VALUE_PATTERN)) is not None:
                 return _normalize_newlines(value.CurrentValue)
@@ -115,7 +115,7 @@ class UiaProvider:
         return value is not None and self._asked(lambda: value.SetValue(text), "SetValue") is not None
 
     def number(self, native: UiaElement) -> float | None:
-        """The number that it stands at."""
+        """Return the current number, or None."""
         value = self.pattern(native, RANGE_PATTERN)
         try:
             return None if value is None else float(value.CurrentValue)
@@ -128,7 +128,7 @@ class UiaProvider:
         return value is not None and self._asked(lambda: value.SetValue(number), "SetValue") is not None
 
     def end(self) -> None:
-        """Objects are given back as they are forgotten."""
+        """Release the cache requests; objects are released as they are garbage-collected."""
         self._requests.clear()
 
     def _asked(self, ask: Callable[[], Any], name: str) -> str | None:
@@ -139,7 +139,7 @@ class UiaProvider:
         return name
 
     def _by_levels(self, top: UiaElement, limit: int, until: float) -> WindowTree:
-        """As much as there is time for, each object with its children by one request, from the top down."""
+        """Read as much as time allows, from the top down, with one request per object and its children."""
         children: dict[int, list[int]] = {0: []}
         natives = [top]
         waiting = deque([0])
@@ -169,7 +169,7 @@ class UiaProvider:
             return None
 
     def _request(self, scope: int) -> UiaCacheRequest:
-        """All properties of what is in view, at once."""
+        """Return the request for all properties of what is in view, read at once."""
         if scope not in self._requests:
             request = self.automation.CreateCacheRequest()
             for number in UiaProperty:
@@ -182,7 +182,7 @@ class UiaProvider:
 
 
 def _build_cached_tree(whole: UiaElement, limit: int) -> WindowTree:
-    """What the cache holds, which costs no more calls, up to so many objects in the order of the tree."""
+    """Build a tree from the cache, which takes no further calls, up to `limit` objects in tree order."""
     left, truncated = limit, False
 
     def node(native: UiaElement) -> NativeNode:

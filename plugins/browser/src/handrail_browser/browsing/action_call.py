@@ -1,4 +1,4 @@
-"""One call of `execute_browser` on its way: what it is about, and what is told of it."""
+"""Call of `execute_browser` in progress: the tab and element that it concerns, and the result."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ class ActionCall:
         self._secrets = find_secret_names(context.invocation.args)
 
     async def tab(self) -> BrowserTab:
-        """The tab that is meant; by its element where no tab is named."""
+        """Return the tab that the params name, or the active one."""
         named = getattr(self.given, "tab_id", None)
         return await self.driver.tab(named)
 
     async def node(self, tab: BrowserTab) -> PageNode | None:
-        """The element that is named, as it is now."""
+        """Return the element that the params name, as it is now; None if they name none.
+
+        Raises `Denied` if the call would give a secret to a page that the secret is not for.
+        """
         found = await self._found(tab)
         self.check_secrets(self.params.url or (found.origin if found is not None and found.origin else tab.url))
         return found
@@ -58,7 +61,7 @@ class ActionCall:
 
 
 def require_idle_tab(tab: BrowserTab) -> BrowserTab:
-    """The tab, if nothing in it waits for an answer."""
+    """Return the tab if it is not waiting for an answer. Raises `Downstream` if it is, or if its page has crashed."""
     if tab.state == "dialog":
         raise Downstream(
             f"the page in {tab.id} asks ({tab.asks.get('kind')}): {tab.asks.get('message')!r}",
@@ -77,7 +80,7 @@ def require_idle_tab(tab: BrowserTab) -> BrowserTab:
 
 
 def format_outcome(done: ActionOutcome, content: str = "") -> dict[str, Any]:
-    """What came of an action, as a result tells it."""
+    """Convert the outcome of an action to its result."""
     result: dict[str, Any] = {
         "content": content or "; ".join(done.evidence) or "Nothing was seen to change.",
         "effect": done.effect,

@@ -1,5 +1,7 @@
-"""What each action of `execute_browser` takes: one model an action. A model of a vendor is told of them in words: as schemas they would cost it
-three times as much, and what does not fit is told with what does.
+"""Params of each action of `execute_browser`, one model per action.
+
+The model that calls the tool sees them described in prose: as schemas they would cost it three times as much, and an
+error about params that do not fit states what does.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ LoadState = Literal["load", "dom", "network"]
 
 
 class ActionParams(BaseModel):
-    """Of every action. `acts` says that it does something to a page, `needs_url` whether an address belongs to it."""
+    """Params of every action.
+
+    `acts` is True for an action that changes a page. `needs_url` says if the action takes an address: True requires,
+    None allows and False rejects one.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
     acts: ClassVar[bool] = False
@@ -74,7 +80,7 @@ class CloseTabParams(TabParams):
 
 
 class ListTabsParams(ActionParams):
-    """What is open."""
+    """Params for listing the open tabs."""
 
 
 class ClickParams(ElementParams):
@@ -180,14 +186,14 @@ class ExtractTextParams(TabParams):
 
 
 class ScreenshotParams(ElementParams):
-    """Take a picture of the window, the whole page or an element."""
+    """Params for taking a screenshot of the window, the full page or an element."""
 
     optional = True
     full: bool = False
 
 
 class ConnectCdpParams(ActionParams):
-    """Use a browser on this machine that a person started for debugging, at `url`."""
+    """Params for using a browser on this machine that the user started for debugging, at `url`."""
 
     needs_url = True
 
@@ -208,7 +214,7 @@ ActionName = Literal[
 
 
 def _describe_action_params(schema: dict[str, Any]) -> None:
-    """Which action takes what; a choice shows what there is to choose from."""
+    """Replace the schema with a description of the params of each action. A choice lists its values."""
     told = (f"{name} {takes}" for name, model in ACTIONS.items() if (takes := ", ".join(_describe_fields(model))))
     schema.clear()
     schema |= {
@@ -253,7 +259,10 @@ class BrowserParams(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _judged(cls, data: Any) -> Any:
-        """What is judged is made here alone: nobody can say it in the place of the arguments that it is about."""
+        """Reject the fields that the policy evaluates.
+
+        They are computed here only, so no caller can supply them in place of the arguments that they describe.
+        """
         if not is_mapping(data):
             return data
         told = dict(data)

@@ -37,7 +37,10 @@ UNGUARDED_NOTE = "the addresses of its tabs are judged before and after each ste
 
 @dataclass(frozen=True, slots=True)
 class DriverChoice:
-    """What a browser is worked by. `asks`: what a person has to agree to before; `program`: of PinchTab, once it is there."""
+    """Choice of the driver of a browser.
+
+    `asks` is text for the user, who has to approve it first; `program` is that of PinchTab, once it is installed.
+    """
 
     driver: Literal["chromium", "pinchtab", "joined"]
     asks: str | None = None
@@ -77,17 +80,17 @@ class SessionBrowser:
 
     @property
     def running(self) -> bool:
-        """Whether a browser is there already."""
+        """True if a browser is already running."""
         return self._driver is not None and not self._gone()
 
     @property
     def may_be_pinchtab(self) -> bool:
-        """Whether the configuration speaks of PinchTab."""
+        """True if the configuration mentions PinchTab."""
         config = self._config
         return config.driver == "pinchtab" or (config.driver == "auto" and config.pinchtab.url is not None)
 
     async def address(self) -> str | None:
-        """Where the tab is that is in front; None while no browser runs. Nothing is started."""
+        """Return the address of the active tab, or None if no browser is running. Nothing is started."""
         if self._driver is None or self._gone():
             return None
         try:
@@ -98,7 +101,10 @@ class SessionBrowser:
         return redact_text(tab.url)
 
     async def choose(self) -> DriverChoice:
-        """What will work the browser here. `ToolUnavailable` says what lacks, and what to do instead."""
+        """Choose the driver of the browser on this machine.
+
+        Raises `ToolUnavailable`, which says what is missing and what to do instead.
+        """
         config = self._config
         if config.driver != "chromium" and config.pinchtab.url is not None:
             from handrail_browser.pinchtab.driver_factory import is_pinchtab_running
@@ -120,7 +126,7 @@ class SessionBrowser:
         return self._pinchtab() if config.driver == "pinchtab" else DriverChoice("chromium", self._profile_asks())
 
     def _pinchtab(self) -> DriverChoice:
-        """A PinchTab of our own: the program that is named, else the one that was fetched or is to be."""
+        """Choose a PinchTab of our own: the configured program, else the pinned release, fetched now or earlier."""
         from handrail_browser.pinchtab import release
 
         config = self._config
@@ -156,7 +162,7 @@ class SessionBrowser:
     async def driver(
         self, *, allow_private: Collection[str], upstream: str | None, token: str | None = None
     ) -> BrowserDriver:
-        """The browser of this session; `token` is that of the PinchTab that a person runs."""
+        """Return the session's browser, started if necessary; `token` is that of a PinchTab run by the user."""
         async with self._starting:
             if self._driver is not None and not self._gone():
                 return self._driver
@@ -206,7 +212,7 @@ class SessionBrowser:
         return await release.fetch_program(web, self._wanted(), self._data, release.get_platform_name())
 
     async def _around(self) -> Mapping[str, str]:
-        """The environment of a browser; one with a window has it on the desktop of its session."""
+        """Return the environment of a browser. One with a window opens it on the desktop of its session."""
         if self._config.headless or self._session is None:
             return self._environment
         return {**remove_screen_variables(self._environment), **(await self._session.desktop()).environment}
@@ -290,7 +296,7 @@ class SessionBrowser:
 
 
 async def open_session_browser(context: ServiceContext) -> SessionBrowser:
-    """For one session; nothing is started yet."""
+    """Create the browser service of a session. No browser is started yet."""
     assert isinstance(context.config, BrowserConfig)
     return SessionBrowser(context.config, context.environment, data=context.data, session=context.session)
 
@@ -298,12 +304,12 @@ async def open_session_browser(context: ServiceContext) -> SessionBrowser:
 def create_browser_service(
     open: Callable[[ServiceContext], Awaitable[SessionBrowser]] = open_session_browser,
 ) -> Service:
-    """The service `browser`."""
+    """Create the service `browser`."""
     return Service("browser", open, scope="session", missing=_explain_missing, examine=examine_driver)
 
 
 async def examine_driver(session: Session) -> Sequence[Finding]:
-    """What PinchTab would be worked here, where the configuration speaks of one."""
+    """Report the driver that would be used here, if the configuration mentions PinchTab."""
     found: SessionBrowser = await session.service("browser")
     if not found.may_be_pinchtab:
         return ()

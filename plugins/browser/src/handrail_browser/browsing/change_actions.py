@@ -19,7 +19,7 @@ CHUNK_BYTES = 1_048_576
 
 
 async def navigate_tab(call: ActionCall) -> Mapping[str, Any]:
-    """Go to an address, in a new tab where there is none."""
+    """Go to an address, in a new tab if none is open."""
     given: p.NavigateParams = call.given
     url = call.params.url or ""
     call.check_secrets(url)
@@ -132,7 +132,7 @@ def _require_file(context: ToolContext, text: str) -> Path:
 
 
 async def download_target(call: ActionCall) -> Mapping[str, Any]:
-    """Save a file, as a whole or not at all."""
+    """Save a file, completely or not at all."""
     given: p.DownloadParams = call.given
     tab = require_idle_tab(await _get_or_open_tab(call))
     target = call.context.judged_path(given.path, "write")
@@ -152,7 +152,7 @@ async def download_target(call: ActionCall) -> Mapping[str, Any]:
 
 
 async def _move_into_place(source: Path, target: Path) -> tuple[int, str]:
-    """Move the file to its place, as a whole; its size and checksum."""
+    """Move the complete file to its place, and return its size in bytes and SHA-256."""
     import hashlib
 
     import anyio.to_thread

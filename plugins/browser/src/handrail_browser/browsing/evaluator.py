@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class BrowserEvaluator(Evaluator):
-    """Files are given away, and a person's own browser is used, only with a yes."""
+    """Evaluator that requires approval to upload files and to use the user's own browser.
+
+    A browser that is not on this machine is denied.
+    """
 
     name = "browser"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def list_tabs(call: ActionCall) -> Mapping[str, Any]:
-    """The open tabs."""
+    """Return the open tabs."""
     from handrail_browser.browsing import snapshot_text
 
     found = await call.driver.tabs()
@@ -41,7 +41,7 @@ async def wait_for_condition(call: ActionCall) -> Mapping[str, Any]:
 
 
 async def take_snapshot(call: ActionCall) -> Mapping[str, Any]:
-    """What is on the page, or what is different in it."""
+    """Return what is on the page, or what has changed since the last snapshot."""
     from handrail_browser.browsing import snapshot_text
 
     given: p.SnapshotParams = call.given
@@ -64,7 +64,7 @@ async def take_snapshot(call: ActionCall) -> Mapping[str, Any]:
 
 
 async def extract_text(call: ActionCall) -> Mapping[str, Any]:
-    """The page's main text as Markdown: its beginning, and all of it as an artifact where there is more."""
+    """Return the page's main text as Markdown: its beginning, with the complete text as an artifact if it is longer."""
     from handrail.sanitize.instructions import mark_instructions
     from handrail_browser.web.content_types import ContentFormat
     from handrail_browser.web.tool import instruction_notes, truncate_text
@@ -106,7 +106,7 @@ async def extract_text(call: ActionCall) -> Mapping[str, Any]:
 
 
 async def take_screenshot(call: ActionCall) -> Mapping[str, Any]:
-    """A picture by its handle, and inline where the host renders it."""
+    """Return a screenshot as an artifact, and inline if the host renders images."""
     tab = require_idle_tab(await call.tab())
     node = await call.node(tab)
     data = await call.driver.screenshot(tab, node, full=call.given.full)

@@ -1,4 +1,4 @@
-"""What a model is shown of a page: one line a thing, and what is different from the last time."""
+"""Text form of a page for a model: one line per element, and the differences from the last snapshot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_FIELD_TEXT = 160
 
 
 def number_nodes(nodes: Sequence[PageNode], observations: Observations) -> list[tuple[PageNode, Element | None]]:
-    """Each node with its element of the session, None for what cannot be acted on."""
+    """Pair each node with its element of the session, or with None if it cannot be acted on."""
     elements = iter(observations.number([_create_element(node) for node in nodes if node.handle is not None]))
     return [(node, next(elements) if node.handle is not None else None) for node in nodes]
 
@@ -29,7 +29,7 @@ def _create_element(node: PageNode) -> Element:
 
 
 def format_node(node: PageNode, element: Element | None) -> str:
-    """`button "Save" [e12] disabled`."""
+    """Format a node as a line, such as `button "Save" [e12] disabled`."""
     indent = "  " * node.depth
     if node.role == "text":
         return indent + node.name
@@ -45,7 +45,7 @@ def format_node(node: PageNode, element: Element | None) -> str:
 
 
 def list_candidates(nodes: Sequence[PageNode], observations: Observations) -> list[dict[str, Any]]:
-    """Things that may be meant, with their ids."""
+    """List the elements that may have been intended, with their ids."""
     return [
         {"id": e.id, "role": node.role, "text": node.name, "states": list(node.states)}
         for node, e in number_nodes(nodes, observations)
@@ -54,7 +54,7 @@ def list_candidates(nodes: Sequence[PageNode], observations: Observations) -> li
 
 
 def diff_lines(before: Sequence[str], now: Sequence[str]) -> str:
-    """What went and what came, in order; `= N lines` where nothing changed."""
+    """Return the removed and added lines in order, with `= N lines` for unchanged ones."""
     out: list[str] = []
     for kind, a, b, c, d in BoundedMatcher(before, now).get_opcodes():
         if kind == "equal":
@@ -65,7 +65,7 @@ def diff_lines(before: Sequence[str], now: Sequence[str]) -> str:
 
 
 def describe_counts(snapshot: PageSnapshot, skip: int, most: int) -> dict[str, Any]:
-    """How much there is, and how to see the rest."""
+    """Describe how many elements there are, and how to see the rest."""
     shown = min(max(snapshot.total - skip, 0), most)
     told: dict[str, Any] = {"elements": snapshot.total}
     if snapshot.total > skip + shown or not snapshot.whole:
@@ -79,7 +79,7 @@ def describe_counts(snapshot: PageSnapshot, skip: int, most: int) -> dict[str, A
 
 
 def format_tabs(found: Sequence[BrowserTab]) -> str:
-    """One line a tab."""
+    """Format the tabs, one per line."""
     return "\n".join(
         f"{'*' if tab.active else '-'} {tab.id} {_shorten_text(tab.title, 80) or '(no title)'} {_shorten_text(tab.url, 200)}"
         + ("" if tab.state == "open" else f" [{tab.state}]")

@@ -76,7 +76,10 @@ async def execute_action(params: Any, context: ToolContext) -> Mapping[str, Any]
 
 @asynccontextmanager
 async def _record_agent_input(call: ActionCall) -> AsyncGenerator[None]:
-    """Whoever takes a person's answers knows of it: the page may be the one in which they are given."""
+    """Mark the block as a period of agent input if the page may be one in which the user answers prompts.
+
+    While it is marked, answers are not taken for the user's.
+    """
     if not call.given.acts or not (call.browsers.shared or _is_loopback_url((await call.tab()).url)):
         yield
         return
@@ -109,13 +112,13 @@ async def _get_driver(browsers: SessionBrowser, context: ToolContext) -> Browser
 
 
 def _is_agreement_call(context: ToolContext) -> bool:
-    """Whether this call is the one that a person was asked about, in the name of another call of the tool."""
+    """Return True for the nested call that the user was asked to approve on behalf of another call of the tool."""
     above = context.invocation.parent
     return above is not None and above.tool is context.invocation.tool
 
 
 async def _request_agreement(context: ToolContext, why: str) -> None:
-    """Start the browser by a call that a person is asked about whatever policy says."""
+    """Start the browser by a nested call that the user has to approve, regardless of policy."""
     started = await context.call(context.invocation.tool.name, {"action": "list_tabs"}, ask=why)
     if not started.ok:
         error = started["error"]
@@ -127,7 +130,7 @@ async def _request_agreement(context: ToolContext, why: str) -> None:
 
 
 async def _describe_location(call: ActionCall) -> dict[str, Any]:
-    """The tab, its address and title after the action."""
+    """Return the tab, its address and its title after the action."""
     try:
         tab = await call.driver.tab(getattr(call.given, "tab_id", None))
     # The action may have closed the tab; another one is the active one then.

@@ -1,4 +1,4 @@
-"""Using a browser that a person started for debugging, on this machine."""
+"""Connection to a browser on this machine that the user started for debugging."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail_browser.domains import is_loopback_endpoint
 
 
 async def attach_browser(url: str, *, most_bytes: int) -> ChromiumBrowser:
-    """The browser whose debugging endpoint `url` is, over HTTP or a WebSocket."""
+    """Connect to the browser with the debugging endpoint `url`, over HTTP or a WebSocket."""
     connection = CdpConnection(await WebSocketChannel.to(await _resolve_websocket_url(url)))
     browser = ChromiumBrowser(connection, proxy=None, most_bytes=most_bytes, end=connection.close)
     try:
@@ -23,7 +23,10 @@ async def attach_browser(url: str, *, most_bytes: int) -> ChromiumBrowser:
 
 
 async def _resolve_websocket_url(url: str) -> str:
-    """The WebSocket of an endpoint; it must be where the endpoint is."""
+    """Return the WebSocket URL of an endpoint.
+
+    Raises `Denied` if the endpoint or its WebSocket is not on this machine, or if their ports differ.
+    """
     if not is_loopback_endpoint(url):
         raise Denied(
             f"{url!r} is no browser on this machine",

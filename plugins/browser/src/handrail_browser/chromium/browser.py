@@ -56,7 +56,7 @@ class PendingDownload:
     turn: asyncio.Event = field(default_factory=asyncio.Event)
 
     def told(self, method: str, params: Mapping[str, Any]) -> None:
-        """What the browser says of downloads."""
+        """Process an event of the browser about downloads."""
         if method == "Browser.downloadWillBegin" and self.guid is None and params["frameId"] in self.page.frames:
             self.guid, self.name, self.url, self.state = (
                 params["guid"],
@@ -69,7 +69,11 @@ class PendingDownload:
         self.turn.set()
 
     async def taken(self, seconds: float) -> DownloadedFile:
-        """The file, once it is whole."""
+        """Wait up to `seconds` for the download, and return the complete file.
+
+        Raises `Downstream` if no download begins, if it is canceled or if the file is too large, and `TimedOut` if it
+        takes too long.
+        """
         ends = monotonic() + seconds
         begins = monotonic() + min(10.0, seconds)
         while self.state not in ("completed", "canceled"):
@@ -109,14 +113,14 @@ class PendingDownload:
             self.browser.connection.tell("Browser.cancelDownload", {"guid": self.guid})
 
     def over(self) -> None:
-        """Nobody waits for it any more."""
+        """Stop waiting for the download."""
         self.browser.waited(self)
 
     __hash__ = object.__hash__
 
 
 class ChromiumBrowser:
-    """The tabs of one browser. `active` is the tab that is meant where none is named."""
+    """Tabs of one browser. `active` is the tab to use if none is named."""
 
     def __init__(
         self,
@@ -143,7 +147,7 @@ class ChromiumBrowser:
         connection.listen(None, self._told)
 
     async def start(self) -> None:
-        """Take up the tabs that there are, and every one that is opened."""
+        """Attach to the existing tabs, and to every tab that is opened later."""
         if self.ours:
             self._take_downloads()
         await self.connection.send("Target.setAutoAttach", PAGE_ATTACH_OPTIONS)
@@ -151,7 +155,7 @@ class ChromiumBrowser:
 
     @property
     def ours(self) -> bool:
-        """Whether it was started by us; what a person saves in a browser of theirs is theirs."""
+        """True if Handrail started the browser. Downloads in the user's own browser are left to the user."""
         return self.proxy is not None
 
     def _take_downloads(self) -> None:
@@ -159,7 +163,10 @@ class ChromiumBrowser:
         self.connection.tell("Browser.setDownloadBehavior", to)
 
     def page(self, id: str | None) -> ChromiumPage:
-        """The tab of that id, or the active one."""
+        """Return the tab with that id, or the active one, and make it the active one.
+
+        Raises `NotFound`, which lists the tabs, or `TargetGone` if the browser has ended.
+        """
         if self.connection.closed.is_set():
             raise TargetGone("the browser has ended", hint="call again: a new one is started")
         found = self.pages.get(id or self.active or "")
@@ -173,7 +180,7 @@ class ChromiumBrowser:
         return found
 
     async def new_page(self) -> ChromiumPage:
-        """A new, empty tab."""
+        """Open an empty tab, and make it the active one."""
         if len(self.pages) >= MAX_TABS:
             raise Downstream(f"{MAX_TABS} tabs are open", hint="close some by close_tab")
         target = (await self.connection.send("Target.createTarget", {"url": "about:blank"}))["targetId"]
@@ -191,7 +198,7 @@ class ChromiumBrowser:
         return page
 
     async def close_page(self, page: ChromiumPage) -> None:
-        """Close a tab; one that hangs is closed by the browser all the same."""
+        """Close a tab. The browser closes it even if its page hangs."""
         # Closing as such asks nothing of the page.
         await self.connection.send("Target.closeTarget", {"targetId": page.target}, seconds=10)
         ends = monotonic() + 5
@@ -211,17 +218,17 @@ class ChromiumBrowser:
         return coming
 
     def waited(self, coming: PendingDownload) -> None:
-        """Nobody waits for it any more."""
+        """Stop waiting for a download."""
         self.waiting.discard(coming)
         if not self.ours and not self.waiting:
             self.connection.tell("Browser.setDownloadBehavior", {"behavior": "default"})
 
     def refused(self) -> list[RefusedConnection]:
-        """Connections that pages wanted and did not get, since this was last asked."""
+        """Return the connections that pages were refused since the last call."""
         return [] if self.proxy is None else self.proxy.taken()
 
     def trouble(self, url: str, error: str) -> str:
-        """Why an address could not be opened, in words."""
+        """Describe why an address could not be opened."""
         told = self.proxy.errors.pop(urlsplit(url).hostname or "", None) if self.proxy is not None else None
         name = error.removeprefix("net::")
         return told or ERROR_TEXTS.get(name, name)
@@ -250,7 +257,10 @@ class ChromiumBrowser:
         self._turn.set()
 
     def _unasked(self, params: Mapping[str, Any]) -> None:
-        """A download that nobody waits for: it is told of, and fills no disk."""
+        """Report a download that no call waits for.
+
+        In a browser of our own it is canceled, to keep it from filling the disk.
+        """
         page = next((each for each in self.pages.values() if params["frameId"] in each.frames), None)
         if page is not None:
             page.files.append(params.get("suggestedFilename", ""))

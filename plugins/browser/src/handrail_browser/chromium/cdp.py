@@ -38,15 +38,18 @@ class MessageChannel(ABC):
 
     @abstractmethod
     async def receive(self) -> str | bytes | None:
-        """The next one; None when there are no more."""
+        """Return the next message, or None after the last one."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the channel."""
 
 
 class PipeChannel(MessageChannel):
-    """The two pipes of `--remote-debugging-pipe`: messages end in a zero byte. Nobody else can speak to the browser."""
+    """Channel over the two pipes of `--remote-debugging-pipe`, where messages end in a zero byte.
+
+    No other process can connect to the browser.
+    """
 
     def __init__(
         self, reader: asyncio.StreamReader, reading: asyncio.BaseTransport, writing: asyncio.WriteTransport
@@ -55,7 +58,7 @@ class PipeChannel(MessageChannel):
 
     @classmethod
     async def over(cls, reads: int, writes: int) -> PipeChannel:
-        """A channel over two descriptors, which it owns from now on."""
+        """Create a channel over two descriptors, which it then owns."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
         reading, _ = await loop.connect_read_pipe(
@@ -88,7 +91,7 @@ class WebSocketChannel(MessageChannel):
 
     @classmethod
     async def to(cls, url: str) -> WebSocketChannel:
-        """A channel to a browser's own endpoint."""
+        """Connect to a browser's own endpoint."""
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidHandshake, InvalidURI
 
@@ -137,7 +140,7 @@ class CdpConnection:
         self._listeners[session] = listener
 
     def forget(self, session: str) -> None:
-        """End a session: what waits for it is told that it is gone."""
+        """End a session. Commands that wait for its answer raise `TargetGone`."""
         self._listeners.pop(session, None)
         for method, of, future in list(self._waiting.values()):
             if of == session and not future.done():
@@ -180,7 +183,7 @@ class CdpConnection:
     def tell(
         self, method: str, params: Mapping[str, Any] | None = None, *, session: str | None = None
     ) -> asyncio.Task[None]:
-        """Send a command whose answer nobody needs."""
+        """Send a command without waiting for its answer."""
 
         async def told() -> None:
             with suppress(Downstream, TimedOut):
@@ -189,7 +192,7 @@ class CdpConnection:
         return asyncio.create_task(told())
 
     async def close(self) -> None:
-        """Let go of the channel; all that is waited for ends."""
+        """Close the channel, and end everything that waits for it."""
         await self._channel.close()
         self._reading.cancel()
         with suppress(asyncio.CancelledError):

@@ -27,7 +27,10 @@ async def call_with_shadow_roots(
     frame: PageFrame | None = None,
     seconds: float | None = None,
 ) -> Any:
-    """As `ChromiumPage.ask`, of a function that counts `strangers`, elements that may hold a closed tree: asked again once those are known."""
+    """Call `ChromiumPage.ask` with a function that counts `strangers`, elements that may hold a closed shadow tree.
+
+    The call is repeated once these trees are known.
+    """
     told = await page.ask(function, args, frame=frame, seconds=seconds)
     for _ in range(MAX_SHADOW_DEPTH):
         if not told.get("strangers") or not await page.unless_asked(

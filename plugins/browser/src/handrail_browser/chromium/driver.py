@@ -130,7 +130,7 @@ class ChromiumDriver(ChromiumActions):
     async def _go(
         self, page: ChromiumPage, method: str, params: dict[str, Any], seconds: float
     ) -> dict[str, Any] | None:
-        """The browser's answer; None when the page asks something first, as whether to leave."""
+        """Return the browser's answer, or None if the page opens a dialog first, such as whether to leave it."""
         try:
             return await page.unless_asked(page.connection.send(method, params, session=page.session, seconds=seconds))
         except PageInterrupted:
@@ -237,7 +237,7 @@ class ChromiumDriver(ChromiumActions):
         *,
         depth: int,
     ) -> None:
-        """The lines of a frame as nodes, with those of the frames in it where they stand."""
+        """Append the lines of a frame as nodes, with those of nested frames at their positions."""
         for line in lines:
             node = build_node(page, frame, line, depth)
             nodes.append(node)
@@ -253,7 +253,7 @@ class ChromiumDriver(ChromiumActions):
                     await self._add(page, inner, told.get("lines", ()), nodes, args, depth=depth + 1)
 
     async def _within(self, page: ChromiumPage, frame: PageFrame, number: int) -> PageFrame | None:
-        """The frame that an element shows."""
+        """Return the frame that an element contains, or None."""
         handle = await page.ask("elementAt", {"n": number}, frame=frame)
         if handle is None:
             return None

@@ -29,9 +29,10 @@ MAX_TRIES = 3
 
 @cache
 def build_page_script() -> str:
-    """What is asked of documents: an expression whose value is the object `asked`, to which each file of `page` adds its functions.
+    """Return the script that is run in documents.
 
-    All files are read in one scope: what one defines, the others use, in whatever order they stand. No script of the page reaches it.
+    It is an expression whose value is the object `asked`, to which each file of `page` adds its functions. All files
+    share one scope: each can use the definitions of the others, in any order. Scripts of the page cannot access it.
     """
     files = sorted(Path(__file__).with_name("page").glob("*.js"))
     return "\n".join(
@@ -59,7 +60,7 @@ class PageFrame:
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def renewed(self) -> None:
-        """It shows another document from now on."""
+        """Record that the frame now shows another document."""
         self.api = None
 
 
@@ -71,7 +72,10 @@ async def call_page_function(
     *,
     seconds: float | None = None,
 ) -> Any:
-    """What a function of ours gives in a frame; asked again when the document was replaced meanwhile."""
+    """Call a page function of ours in a frame and return its value; repeat it if the document was replaced meanwhile.
+
+    Raises `TargetGone` if the document keeps being replaced.
+    """
     for _ in range(MAX_TRIES):
         try:
             return await _call_function(connection, frame, function, args or {}, seconds)
@@ -107,7 +111,7 @@ async def _call_function(
 
 
 async def get_api_object(connection: CdpConnection, frame: PageFrame, seconds: float | None = None) -> str:
-    """The object whose functions are ours, in our world of the frame; made where it is not there yet."""
+    """Return the object with our functions in our isolated world of the frame, created if necessary."""
     async with frame.making:
         held = frame.api
         if held is None:
@@ -121,7 +125,7 @@ async def get_api_object(connection: CdpConnection, frame: PageFrame, seconds: f
 
 
 async def get_element_number(connection: CdpConnection, frame: PageFrame, node: int) -> int:
-    """What our functions in a frame call an element, given its number in the protocol."""
+    """Return the number that our functions in a frame give an element, from its backend node id."""
     held = await get_api_object(connection, frame)
     where = {"backendNodeId": node, "executionContextId": frame.context}
     found = await connection.send("DOM.resolveNode", where, session=frame.session)
@@ -137,7 +141,10 @@ async def get_element_number(connection: CdpConnection, frame: PageFrame, node: 
 async def map_to_window(
     connection: CdpConnection, frames: dict[str, PageFrame], frame: PageFrame, x: float, y: float
 ) -> tuple[float, float, str | None]:
-    """Where a point of a frame lies in the window of its tab, in pixels; and what is in the way, in the documents around the frame."""
+    """Return a frame's point in pixels of the tab's window, and what covers it in the documents around the frame.
+
+    The last item is None if nothing covers the point.
+    """
     why: str | None = None
     while frame.parent is not None:
         parent = frames.get(frame.parent)

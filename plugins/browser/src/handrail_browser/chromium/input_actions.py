@@ -40,7 +40,7 @@ BUTTONS = {"left": 1, "right": 2, "middle": 4}
 
 
 class ChromiumActions(BrowserDriver):
-    """What is done to pages by the hands of a person."""
+    """Actions on pages by means of input such as a user's."""
 
     def __init__(self, browser: ChromiumBrowser) -> None:
         self._browser = browser
@@ -135,7 +135,7 @@ class ChromiumActions(BrowserDriver):
     async def _kept(
         self, page: ChromiumPage, frame: PageFrame, question: str, args: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """What a field holds once the page has come to rest; None where it cannot be asked."""
+        """Return what a field contains once the page has settled; None if that cannot be read."""
         if page.interrupted:
             return None
         with suppress(Downstream, PageInterrupted):
@@ -210,7 +210,7 @@ class ChromiumActions(BrowserDriver):
     async def _file_field(
         self, page: ChromiumPage, chooser: dict[str, Any] | None, tab: BrowserTab, node: PageNode | None
     ) -> tuple[PageFrame, int]:
-        """The frame and number of what files are given to: the field that asks for them, or the one that is named."""
+        """Return the frame and number of the field for files: that of the open file chooser, or the element named."""
         if chooser is not None:
             frame = page.frames.get(chooser["frameId"], page.document)
             return frame, await frames.get_element_number(page.connection, frame, chooser["backendNodeId"])
@@ -222,7 +222,7 @@ class ChromiumActions(BrowserDriver):
         return self._frame(page, handle), handle.number
 
     def _check_field(self, field: dict[str, Any], what: str, count: int) -> None:
-        """Raise where a person could not give so many files to it."""
+        """Raise an error if a user could not select that many files in the field."""
         if field.get("gone"):
             raise StaleElement(f"{what} is gone", hint="take a new snapshot")
         if "wrong" in field:
@@ -292,7 +292,7 @@ class ChromiumActions(BrowserDriver):
         return False
 
     async def _waited(self, page: ChromiumPage, args: dict[str, Any]) -> bool:
-        """Whether it came to be so in a frame of the page; of what is to be gone, whether it is in none."""
+        """Return True if the condition holds in any frame in time; for `gone`, if it holds in all of them at once."""
         frames = [page.document, *(each for each in page.frames.values() if each.id != page.main)][:FRAMES]
         asked = [asyncio.ensure_future(self._waited_in(page, frame, args)) for frame in frames]
         try:
@@ -365,7 +365,7 @@ class ChromiumActions(BrowserDriver):
         enabled: bool,
         editable: bool = False,
     ) -> tuple[float, float]:
-        """Where it can be clicked, in the window of its tab."""
+        """Wait until an element can be clicked, and return the point in pixels of its tab's window."""
         frame, ends, again = self._frame(page, handle), monotonic() + seconds, 0
         while True:
             left = max(ends - monotonic(), 0.0)
@@ -386,7 +386,7 @@ class ChromiumActions(BrowserDriver):
                 )
 
     def _led_to(self, page: ChromiumPage, was: wait_settled.TabBaseline, done: ActionOutcome) -> ActionOutcome:
-        """With what is to be said of a page or a file that the action has led to."""
+        """Add to the outcome what there is to report about a page or a file that the action opened."""
         more = dict(done.more)
         if page.files:
             done = replace(done, effect="confirmed", evidence=(f"a download began: {page.files[0]!r}", *done.evidence))

@@ -42,7 +42,7 @@ class KeyChord:
     text: str
 
     def events(self) -> list[dict[str, object]]:
-        """As `Input.dispatchKeyEvent` takes them."""
+        """Return the key events of the chord, as arguments of `Input.dispatchKeyEvent`."""
         held = [bit for bit in MODIFIER_KEYS if self.modifiers & bit]
         events: list[dict[str, object]] = []
         down = 0
@@ -64,7 +64,7 @@ class KeyChord:
 
 
 def parse_chord(text: str) -> KeyChord:
-    """The chord that a text like `Control+Shift+K` names."""
+    """Parse the text of a chord, such as `Control+Shift+K`."""
     *held, last = (
         text.split("+")
         if not text.endswith("+")

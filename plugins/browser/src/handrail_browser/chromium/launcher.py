@@ -81,7 +81,7 @@ class RunningBrowser:
 
 
 def find_chromium(named: Path | None, programs: HostPrograms) -> str | None:
-    """The browser to run: the one that is configured, else the first that is installed; None when there is none."""
+    """Return the browser to run: the configured one, else the first that is installed; None if there is none."""
     if named is not None:
         return str(named) if os.access(named, os.X_OK) else None
     found = map(programs.find, PROGRAM_NAMES)
@@ -90,7 +90,7 @@ def find_chromium(named: Path | None, programs: HostPrograms) -> str | None:
 
 
 def explain_missing_browser(named: Path | None, programs: HostPrograms) -> str | None:
-    """Why no browser of our own can be started here, with the cure; None when one can."""
+    """Explain why no browser of our own can be started here, with a remedy; None if one can."""
     if os.name != "posix":
         return (
             "a browser of Handrail's own is started on Linux and macOS only; connect_cdp reaches one that you started"
@@ -113,7 +113,10 @@ async def launch_chromium(
     headless: bool,
     window: tuple[int, int],
 ) -> RunningBrowser:
-    """A browser whose every connection goes to `proxy`. With no `profile` of the person's own it gets an empty one that ends with it."""
+    """Start a browser that makes every connection through `proxy`.
+
+    Without a `profile` of the user's own, it gets an empty one that is removed with it.
+    """
     folder = _check_profile_unused(profile) if profile is not None else Path(tempfile.mkdtemp(prefix=PROFILE_PREFIX))
     argv = [
         executable,
@@ -162,7 +165,7 @@ def _start_failure_hint(profile: Path, *, keep: bool) -> str:
 
 
 def _check_profile_unused(profile: Path) -> Path:
-    """The person's own profile, if no browser uses it."""
+    """Return the user's own profile. Raises `Downstream` if a browser is using it."""
     lock = profile / "SingletonLock"
     with suppress(OSError, ValueError):
         pid = int(os.readlink(lock).rpartition("-")[2])

@@ -1,4 +1,4 @@
-"""What the page tells of its elements, as nodes that are found again."""
+"""Nodes from what the page reports about its elements, with handles for finding them again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeHandle:
-    """What finds an element again: its tab, its frame and number there, and how many were alike when it was seen."""
+    """Handle for finding an element again: its tab, its frame and number there, and how many were alike when seen."""
 
     page: str
     frame: str
@@ -29,7 +29,7 @@ class NodeHandle:
 
 
 def build_node(page: ChromiumPage, frame: PageFrame, line: Mapping[str, Any], depth: int) -> PageNode:
-    """A line of a snapshot as a node."""
+    """Convert a line of a snapshot to a node."""
     if "text" in line:
         return PageNode("text", line["text"], depth=depth)
     if "n" not in line:
@@ -47,7 +47,7 @@ def build_node(page: ChromiumPage, frame: PageFrame, line: Mapping[str, Any], de
 
 
 def find_frame_numbers(html: str) -> list[int]:
-    """The numbers of the frames whose place is held in the markup."""
+    """Return the numbers of the frames that have placeholders in the markup."""
     return [int(number) for number in re.findall(r'<section data-frame="(\d+)">', html)]
 
 
@@ -57,5 +57,5 @@ def get_host_and_port(url: str) -> str:
 
 
 def redact_url(url: str) -> str:
-    """The address as a result tells it."""
+    """Return the address for a result, with secrets redacted, at most 300 characters."""
     return redact_text(url)[:300]

@@ -1,8 +1,9 @@
-"""The only way out of the browser: a proxy of our own that goes where the rail allows, and connects to addresses as they were checked.
+"""Proxy that is the browser's only way out: it allows only permitted hosts, and connects to the checked addresses.
 
-The browser is started so that it knows no other way and looks up no name by itself. So whatever a page does (navigations, redirects, parts of
-pages, scripts, workers, WebSockets, windows that it opens), each connection is judged here, and the address that was checked is the one that
-is connected to. What is encrypted is not looked into: of those connections host and port are judged.
+The browser is started in a way that gives it no other route and no name resolution of its own. Each connection that a
+page makes (navigations, redirects, subresources, scripts, workers, WebSockets, windows that it opens) is therefore
+checked here, and the address that was checked is the one that is connected to. Encrypted content is not inspected: for
+those connections, host and port are checked.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class JudgingProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def taken(self) -> list[RefusedConnection]:
-        """Connections that were not made, since this was last asked."""
+        """Return the connections that were refused since the last call."""
         taken = list(self.refusals)
         self.refusals.clear()
         return taken
@@ -122,7 +123,10 @@ class JudgingProxy:
         await writer.drain()
 
     async def _reached(self, target: str, scheme: str | None) -> httpcore.AsyncNetworkStream:
-        """A connection to where a request wants to go, if it may."""
+        """Connect to the host of a request, if that is allowed.
+
+        Raises `Denied` if it is not, and `Downstream` if the host cannot be reached.
+        """
         import httpcore
 
         from handrail.net import urls
@@ -161,7 +165,10 @@ async def _closing_stream(stream: httpcore.AsyncNetworkStream) -> AsyncGenerator
 
 
 def _rewrite_request_head(method: bytes, url: str, headers: bytes) -> bytes:
-    """The head of a request as the server itself gets it. One connection is for one request: the next one is judged anew."""
+    """Return the head of a request in the form for the server itself.
+
+    Each connection carries one request: the next one is checked anew.
+    """
     path = "/" + url.partition("://")[2].partition("/")[2]
     lines = [
         line for line in headers.split(b"\r\n") if line and line.partition(b":")[0].strip().lower() not in HOP_BY_HOP
@@ -218,7 +225,7 @@ async def _forward_response(far: httpcore.AsyncNetworkStream, writer: asyncio.St
 
 
 def _get_content_length(head: bytes) -> int | None:
-    """Bytes of content behind the head of an answer, where that says it."""
+    """Return the number of content bytes after the head of a response, or None if it does not say."""
     status = head.split(b" ", 2)[1:2]
     if status and (status[0] in (b"204", b"304") or status[0].startswith(b"1")):
         return 0 if not status[0].startswith(b"1") else None

@@ -1,8 +1,9 @@
-"""Keeps a browser for as long as somebody holds the other end of its standard input, and leaves nothing of it behind.
+"""Program that runs a browser while another process holds its standard input open, and cleans up completely.
 
-Run as a program, with the standard library only: `reaper.py PROFILE keep|remove READS WRITES -- COMMAND…`. The browser gets the descriptors
-READS and WRITES as 3 and 4, where `--remote-debugging-pipe` looks for them. When standard input ends, for whatever reason (`kill -9` of
-whoever started it, too), or the browser does, every process that came from it is killed, and its profile is removed where that was asked for.
+Run as a program, with the standard library only: `reaper.py PROFILE keep|remove READS WRITES -- COMMAND…`. The browser
+gets the descriptors READS and WRITES as 3 and 4, where `--remote-debugging-pipe` expects them. When standard input is
+closed for any reason (including `kill -9` of the process that started it), or the browser ends, all of its descendants
+are killed, and its profile is removed if that was requested.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def supervise_browser(argv: list[str]) -> int:
 
 
 def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
-    """The signal wakes the loop by its descriptor."""
+    """Do nothing: the signal wakes the loop through its wakeup descriptor."""
 
 
 def _spawn_browser(command: list[str], reads: int, writes: int) -> int:
@@ -83,7 +84,7 @@ def _spawn_browser(command: list[str], reads: int, writes: int) -> int:
 
 
 def _reap_children(browser: int) -> int | None:
-    """The browser's exit code once it has ended; others that came from it are collected on the way."""
+    """Return the browser's exit code once it has ended, else None. Other children that have ended are reaped, too."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -112,7 +113,10 @@ def _kill_all(browser: int) -> None:
 
 
 def _find_descendants() -> list[int]:
-    """All processes that came from this one; none where that cannot be told (their process group was killed by then)."""
+    """Return all descendants of this process.
+
+    Empty if they cannot be determined (their process group has been killed by then).
+    """
     if not IS_LINUX:
         return []
     parents: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""A program that is kept: it ends with whoever started it, whatever ends that one, and leaves nothing behind."""
+"""Supervised program: it ends together with the process that started it, however that ends, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReaperProcess:
         return self.process.pid
 
     def gone(self) -> bool:
-        """Whether the program has ended."""
+        """Return True if the program has ended."""
         return self.process.poll() is not None
 
     async def end(self, closing: Callable[[], Awaitable[None]]) -> None:
@@ -45,7 +45,7 @@ class ReaperProcess:
 
 
 def start_reaper(argv: Sequence[str], profile: Path, environment: Mapping[str, str]) -> ReaperProcess:
-    """The keeper at work (its arguments but the first); starting it takes a moment, and blocks for no longer."""
+    """Start the reaper with its arguments after the profile. Blocks only for the moment that starting takes."""
     reads, writes = int(argv[1]), int(argv[2])
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(REAPER_PATH), str(profile), *argv],

@@ -33,7 +33,7 @@ FRAME_ATTACH_OPTIONS = {
 
 @cache
 def _handler_name(method: str) -> str:
-    """The name of the method here that an event is told: `Page.frameNavigated` is `_on_page_frame_navigated`."""
+    """Return the name of the method that handles an event: `Page.frameNavigated` is `_on_page_frame_navigated`."""
     return "_on_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", method.replace(".", "_")).lower()
 
 
@@ -141,13 +141,20 @@ class ChromiumPage:
         frame: PageFrame | None = None,
         seconds: float | None = None,
     ) -> Any:
-        """What a function of ours gives in a frame; the outermost one by default. Raises `PageInterrupted` when the page opens a dialog meanwhile."""
+        """Return the result of a page function of ours in a frame, by default the outermost one.
+
+        Raises `PageInterrupted` if the page opens a dialog meanwhile.
+        """
         return await self.unless_asked(
             frames.call_page_function(self.connection, frame or self.document, function, args, seconds=seconds)
         )
 
     async def unless_asked(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work; `PageInterrupted` as soon as the page asks something, `TargetGone` when it crashes. What was begun goes on."""
+        """Return the result of the work.
+
+        Raises `PageInterrupted` as soon as the page waits for an answer, and `TargetGone` when it crashes. The work is
+        then canceled, but a command that the browser has received continues.
+        """
         task = asyncio.ensure_future(work)
         turning: asyncio.Task[Any] | None = None
         try:
@@ -168,7 +175,10 @@ class ChromiumPage:
                 turning.cancel()
 
     async def until(self, met: Callable[[], bool], seconds: float) -> bool:
-        """Whether it came to be so in time; it is looked at again after each event."""
+        """Return True once the condition is met, False if it is not met in time. It is checked after each event.
+
+        Raises `TargetGone` if the browser ends.
+        """
         ends = monotonic() + seconds
         while not met():
             if self.connection.closed.is_set():
@@ -184,17 +194,17 @@ class ChromiumPage:
         return True
 
     def busy(self, since: float = 0.0) -> int:
-        """Requests under way that began after `since` (monotonic) and come to an end sometime."""
+        """Count pending requests that began at or after `since` (monotonic), without those that stay open for good."""
         return sum(1 for began, _ in self._requests.values() if began >= since)
 
     @property
     def interrupted(self) -> bool:
-        """Whether it asks something, or has crashed."""
+        """True if the page waits for an answer or has crashed."""
         return self.crashed or self.dialog is not None or self.chooser is not None
 
     @property
     def arrived(self) -> bool:
-        """Whether a document has come since one was asked for."""
+        """True if a document has arrived since one was requested."""
         return self._arrived
 
     def turned(self) -> None:
@@ -352,7 +362,10 @@ class ChromiumPage:
         self.connection.tell("Fetch.continueRequest", {"requestId": params["requestId"]}, session=session)
 
     def _on_fetch_auth_required(self, session: str, params: dict[str, Any]) -> None:
-        """The name and password that the call gave, once, and for its own host only; a second question means that they are wrong."""
+        """Answer with the user name and password of the call, once and for its own host only.
+
+        A second challenge means that they are wrong, and is canceled.
+        """
         number, origin = params["requestId"], params["authChallenge"].get("origin", "")
         answer: dict[str, str] = {"response": "CancelAuth"}
         if self.login is not None and number not in self._tried and params["authChallenge"].get("source") != "Proxy":

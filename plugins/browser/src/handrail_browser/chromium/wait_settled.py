@@ -1,4 +1,4 @@
-"""When what an action has set off is over: navigation, requests and changes of the page, by their events and with a ceiling."""
+"""Detection of when an action's effects are over: navigation, requests and page changes, by events with a timeout."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TabBaseline:
 
 
 def capture_baseline(page: ChromiumPage, tabs: frozenset[str]) -> TabBaseline:
-    """How the tab is now."""
+    """Record the current state of the tab."""
     page.files.clear()
     return TabBaseline(page.url, page.title, page.navigations, page.documents, tabs)
 
@@ -43,7 +43,10 @@ def capture_baseline(page: ChromiumPage, tabs: frozenset[str]) -> TabBaseline:
 async def wait_until_settled(
     page: ChromiumPage, was: TabBaseline, frame: PageFrame | None = None
 ) -> tuple[bool, dict[str, Any]]:
-    """Whether it came to rest, and what our watch in the page saw; a page that asks something has come to rest, too."""
+    """Return whether the page settled, and what our observer in the page saw.
+
+    A page that waits for an answer counts as settled.
+    """
     told: dict[str, Any] = {}
     ends = monotonic() + LOAD_S
     requests_end = monotonic() + REQUESTS_S
@@ -114,14 +117,14 @@ async def perform_action(
 
 
 def describe_dialog(dialog: dict[str, Any]) -> str:
-    """What a dialog asks; one that a page opens before it is left has no words of its own."""
+    """Describe the question of a dialog. A dialog that a page opens before it is left has no text of its own."""
     if dialog["kind"] == "beforeunload":
         return "the page asks whether to leave it"
     return f"the page asks: {dialog['message'][:200]!r}"
 
 
 def _describe_changes(told: dict[str, Any]) -> list[str]:
-    """What changed in the page, in words."""
+    """Describe what changed in the page."""
     found: list[str] = []
     if texts := [text for text in dict.fromkeys(told.get("texts", ())) if text]:
         found.append("new on the page: " + "; ".join(repr(text) for text in texts[:MAX_TEXTS]))
@@ -136,7 +139,7 @@ def _describe_changes(told: dict[str, Any]) -> list[str]:
 
 
 def _describe_unrelated_changes(told: dict[str, Any]) -> list[str]:
-    """What was seen, and would have been all the same if the action had done nothing."""
+    """Describe changes that would also have been seen if the action had done nothing."""
     found: list[str] = []
     if told.get("focus") and told["own"]:
         found.append(_describe_focus(told))
@@ -156,7 +159,7 @@ def _describe_field_value(field: dict[str, Any]) -> str:
 
 
 async def wait_for_load(page: ChromiumPage, until: LoadState, seconds: float) -> bool:
-    """Whether a new document came as far as `until` says."""
+    """Return True if a new document reached the state `until` in time, failed to load or was interrupted."""
     wanted = {"dom": "DOMContentLoaded", "load": "load", "network": "load"}[until]
     ends = monotonic() + seconds
     done = await page.until(lambda: page.interrupted or page.failure is not None or wanted in page.reached, seconds)
@@ -166,14 +169,14 @@ async def wait_for_load(page: ChromiumPage, until: LoadState, seconds: float) ->
 
 
 async def wait_for_document(page: ChromiumPage) -> None:
-    """Wait for the document that a tab is on its way to, with a ceiling, so that what is looked at is that."""
+    """Wait, with a timeout, for the document that a tab is loading, so as not to inspect the one before."""
     if not await wait_for_state(page, "dom", LOAD_S):
         # What did not come in that time is not waited for again.
         page.loading = False
 
 
 async def wait_for_state(page: ChromiumPage, until: LoadState, seconds: float) -> bool:
-    """Whether the document that is there, or on its way, came as far as `until` says."""
+    """Return True if the document, present or loading, reached the state `until` in time or was interrupted."""
     if until == "network":
         return await wait_for_network_idle(page, seconds)
     there = {"DOMContentLoaded"} if until == "dom" else set[str]()
@@ -181,7 +184,10 @@ async def wait_for_state(page: ChromiumPage, until: LoadState, seconds: float) -
 
 
 async def wait_for_network_idle(page: ChromiumPage, seconds: float, still: float = 0.5) -> bool:
-    """Whether no request was under way for half a second."""
+    """Return True once no request has been pending for `still` seconds, or the page was interrupted.
+
+    False if neither happens in time.
+    """
     ends = monotonic() + seconds
     since = monotonic()
     while monotonic() < ends:
@@ -201,7 +207,7 @@ async def wait_for_network_idle(page: ChromiumPage, seconds: float, still: float
 
 
 async def is_tab_visible(page: ChromiumPage) -> bool:
-    """Whether the tab is one that a person sees; one that does not answer is not."""
+    """Return True if the tab is visible to the user; False also if it does not respond."""
     try:
         return not page.interrupted and bool((await page.ask("here", seconds=LOOK_TIMEOUT_S))["shown"])
     # It asks something, or there is no document to be asked.

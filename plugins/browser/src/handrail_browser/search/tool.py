@@ -36,7 +36,7 @@ class SearchEngineBusy(SearchFailed):
 
 
 def open_web(context: ToolContext) -> WebClient:
-    """A client that reaches what the rail allows this session."""
+    """Open a web client with the download limits and the network settings of this session."""
     from handrail.net.web_client import RequestLimits, WebClient
 
     network, seconds = context.session.settings.network, _get_config(context).timeout

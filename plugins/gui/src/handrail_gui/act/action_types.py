@@ -1,4 +1,7 @@
-"""What mouse and keyboard can be asked to do; apart from how, so that listing tools need not load it."""
+"""Mouse and keyboard actions that can be requested.
+
+Separate from the code that carries them out, which listing tools need not load.
+"""
 
 from __future__ import annotations
 

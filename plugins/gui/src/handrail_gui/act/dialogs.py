@@ -1,4 +1,7 @@
-"""A dialog that an action opened, told at once: it has to be answered before anything else goes on."""
+"""Description of a dialog that an action opened.
+
+It is reported at once because it must be answered before anything else can happen.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ STATIC_TEXT_ROLES = frozenset({"label", "heading", "paragraph", "text"})
 async def describe_opened_dialog(
     context: ToolContext, accessibility: Accessibility | None, changed: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """What a window that was opened by an action and is active now says, and its buttons with their ids; None for what is no dialog."""
+    """Return the text and buttons (with ids) of the window an action opened and made active; None if not a dialog.
+
+    None also if the action opened no such window.
+    """
     if changed.get("active_window") not in changed.get("windows_opened", ()):
         return None
     return await describe_dialog(context, accessibility, changed["active_window"])
@@ -25,7 +31,10 @@ async def describe_opened_dialog(
 async def describe_dialog(
     context: ToolContext, accessibility: Accessibility | None, title: str
 ) -> dict[str, Any] | None:
-    """What the active window says, and its buttons with their ids; None for what is no dialog."""
+    """Return the text of the active window and its buttons with their ids; None if it is not a dialog.
+
+    A window without enabled, labelled buttons or with too many elements is not taken for a dialog.
+    """
     if accessibility is None:
         return None
     try:

@@ -84,7 +84,7 @@ class ActionRequest:
     settle: bool = True
 
     def told(self) -> str:
-        """What will be done, on one line."""
+        """Describe on one line what will be done."""
         where = self.element_id or (f"({self.point[0]}, {self.point[1]})" if self.point else "")
         match self.action:
             case "type" | "replace_text":
@@ -117,7 +117,7 @@ class ActionExecutor:
     at: tuple[int, int] | None = None
 
     async def run(self) -> dict[str, Any]:
-        """Do it and tell. Whatever goes wrong, nothing stays pressed."""
+        """Carry out the action and return its result. If anything fails, no key or button stays pressed."""
         try:
             await self.hands.check()
             self.target = await self._aim()
@@ -228,7 +228,7 @@ class ActionExecutor:
             )
 
     def _is_focused(self, target: ActionTarget) -> bool:
-        """True if the text of the element is to be replaced and it has the focus, so that no click is needed."""
+        """Return True if the action replaces the text of an element that already has the focus: no click is needed."""
         return self.request.action == "replace_text" and target.element is not None and is_focused_field(target.element)
 
     async def _scroll(self) -> None:
@@ -301,7 +301,11 @@ class ActionExecutor:
             await held.release(self.request.button)
 
     def _sure(self) -> SurfaceCheck | None:
-        """The last look before a button goes down: it takes a moment to get there, and to see what was there before."""
+        """Return the check made right before a button is pressed, or None without a target.
+
+        Moving the pointer there takes a moment, as does reading the screen beforehand; another window may have come up
+        meanwhile.
+        """
         target = self.target
         return None if target is None else lambda surfaces: targeting.ensure_same_surface(surfaces, target)
 
@@ -344,7 +348,10 @@ class ActionExecutor:
         return result
 
     def _acted_on(self, before: wait_settled.ScreenSnapshot) -> list[Rect]:
-        """The window that was clicked or that had the keyboard, and the point where the pointer was left; nothing where neither is known."""
+        """Return the window that was clicked or had the keyboard focus, and the point where the pointer was left.
+
+        Either is left out if it is not known.
+        """
         if self.target is None:
             return [window.frame or window.rect for window in before.windows if window.active]
         surface = self.target.surface
@@ -352,7 +359,7 @@ class ActionExecutor:
         return [*([surface.rect] if surface else []), Rect(*point, 1, 1)]
 
     async def _effect(self, settled: wait_settled.SettleResult | None) -> str:
-        """confirmed, partial, none or unverified: what is known, and no more."""
+        """Return confirmed, partial, none or unverified, claiming no more than is known."""
         if self.written is not None:
             return self.written.effect
         if self.request.action == "move_mouse":
@@ -364,7 +371,10 @@ class ActionExecutor:
         return "unverified" if invisible and settled.effect == "none" else settled.effect
 
     def _in_the_way(self) -> str | None:
-        """The title of the active window, where another one was clicked: a dialog keeps the window that it belongs to from answering."""
+        """Return the title of the active window if a different window was clicked.
+
+        A dialog keeps the window it belongs to from responding.
+        """
         clicked = self.target.surface if self.target is not None else None
         active = next((window for window in self.before.windows if window.active), None) if self.before else None
         if clicked is None or active is None or clicked.state == "popup" or clicked.id == active.id:
@@ -392,7 +402,10 @@ class ActionExecutor:
         return " in ".join(part for part in (focused, f'"{active}"' if active else None) if part) or None
 
     def _for_picture(self, changed: dict[str, Any]) -> dict[str, Any]:
-        """The changed region in pixels of the latest picture; left out where there is none, or it shows another part."""
+        """Convert the changed region to pixels of the latest picture.
+
+        Without such a picture, or if it shows another part of the screen, `screen_changed` replaces the region.
+        """
         if "region" not in changed:
             return changed
         told = {key: value for key, value in changed.items() if key != "region"}
@@ -406,7 +419,7 @@ class ActionExecutor:
 
 
 async def find_accessibility(context: ToolContext) -> Accessibility | None:
-    """The desktop's accessibility tree, None where no plugin supplies one."""
+    """Return the desktop's accessibility tree, or None if no plugin supplies one."""
     try:
         return await context.service("accessibility")
     except ToolUnavailable:
@@ -424,7 +437,7 @@ def build_request(
     keys: list[str] | None,
     **rest: Any,
 ) -> ActionRequest:
-    """The request that a call's arguments make; `InvalidArguments` for half a point or a key that does not exist."""
+    """Build the request for a call's arguments; raise `InvalidArguments` for half a point or an unknown key."""
     chord = parse_chord([*([key] if key else []), *(keys or [])]) if key or keys else None
     point = targeting.parse_point(x, y, names="x and y")
     return ActionRequest(

@@ -1,4 +1,7 @@
-"""The focus and the pointer of a person's desktop: lent for an action, given back after it. The capability `lent` (scope session)."""
+"""Focus and pointer of the user's desktop: borrowed for an action and restored after it.
+
+The capability `lent` (scope session).
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ ScreenPoint = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SavedFocus:
-    """What a person had before an agent acted: the active window, and the place of the pointer (None where the agent had left it there).
+    """State of the user's desktop before the agent acted: the active window and the pointer position.
 
-    `windows` and `menus` are those that there were.
+    `pointer` is None if the agent had left it there. `windows` and `menus` are the ids of those that were open.
     """
 
     window: str | None
@@ -36,9 +39,10 @@ class SavedFocus:
 
 @dataclass(frozen=True, slots=True)
 class CompletedAction:
-    """An action that was carried out: where it left the pointer, None where it did not move it, and whether it pressed a button there.
+    """Record of a completed action.
 
-    `keeps`: where the pointer stays was what it was about, or nobody has waited for what comes of it.
+    `at`: where it left the pointer, None if it did not move it. `clicked`: it pressed a button there. `keeps`: the
+    pointer position was the purpose of the action, or its effect was not waited for.
     """
 
     at: ScreenPoint | None = None
@@ -47,7 +51,7 @@ class CompletedAction:
 
 
 class FocusRestorer:
-    """What one session owes to the person at its desktop: nothing where it is not `on`."""
+    """Focus and pointer that one session has to restore for the user of its desktop; does nothing unless `on`."""
 
     def __init__(self, hands: InputDriver, screen: Screen, *, on: bool) -> None:
         self._hands = hands
@@ -63,7 +67,10 @@ class FocusRestorer:
         self._left_at: ScreenPoint | None = None
 
     async def window(self) -> str | None:
-        """The window that keys without a place are for though it is not active: where the agent works, while the person's own has the focus back."""
+        """Return the inactive window that keys without a target are meant for, or None.
+
+        It is the window the agent works in, while the user's own window has the focus back.
+        """
         if self._returned_to is None:
             return None
         windows = await self._screen.windows()
@@ -71,7 +78,7 @@ class FocusRestorer:
         return self._works_in if there and _find_active_id(windows) == self._returned_to else None
 
     def forget(self) -> None:
-        """The agent is to have the focus where it is now: nothing is owed."""
+        """Leave the focus to the agent where it is now: nothing is restored."""
         self._owed, self._put_off = None, False
         self._works_in = self._returned_to = None
 
@@ -94,9 +101,10 @@ class FocusRestorer:
             )
 
     async def give_back(self, done: CompletedAction) -> dict[str, bool]:
-        """After an action: what was given back, and whether it was seen to be there.
+        """Restore focus and pointer after an action; return what was restored and whether that was verified.
 
-        A menu or window that it opened keeps the focus and the pointer for the next action. What a person has changed meanwhile stays.
+        If the action opened a menu or window, that keeps the focus and the pointer for the next action. What the user
+        has changed meanwhile stays.
         """
         owed, self._owed = self._owed, None
         if owed is None:
@@ -126,7 +134,7 @@ class FocusRestorer:
             return {}
 
     async def _settled(self, owed: SavedFocus, done: CompletedAction) -> Window | None:
-        """The active window, once what was clicked has had the time to become it."""
+        """Return the active window after giving a clicked window time to become active."""
         deadline = monotonic() + (ACTIVATION_TIMEOUT_S if done.clicked else 0)
         while True:
             windows = await self._screen.windows()
@@ -142,7 +150,7 @@ class FocusRestorer:
             await anyio.sleep(FOCUS_POLL_S)
 
     async def _pay(self, owed: SavedFocus, taken: str | None) -> dict[str, bool]:
-        """The pointer goes back, and the focus where an action took it to the window `taken`."""
+        """Move the pointer back, and return the focus if an action moved it to the window `taken`."""
         paid: dict[str, bool] = {}
         if owed.pointer is not None and owed.pointer != self._left_at:
             await self._hands.move(*owed.pointer)
@@ -168,7 +176,7 @@ class FocusRestorer:
         return frozenset(surface.id for surface in await self._hands.surfaces() if surface.state == "popup")
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing; there is nothing to release."""
 
 
 def _find_active_id(windows: Sequence[Window]) -> str | None:
@@ -176,7 +184,11 @@ def _find_active_id(windows: Sequence[Window]) -> str | None:
 
 
 async def open_focus_restorer(context: ServiceContext) -> FocusRestorer:
-    """The service of one session. Only an X server tells of the menus that are open, which must not be closed by it."""
+    """Create the service for one session.
+
+    Active only on Linux desktops that are not private: only an X server reports open menus, which restoring the focus
+    must not close.
+    """
     hands: InputDriver = await context.service("hands")
     wanted = context.config.give_back if isinstance(context.config, GuiConfig) else GuiConfig().give_back
     return FocusRestorer(

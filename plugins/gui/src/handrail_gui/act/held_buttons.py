@@ -1,4 +1,7 @@
-"""Mouse buttons that a session holds down between calls: let go when it ends. The capability `held_input` (scope session)."""
+"""Mouse buttons that a session holds down between calls; released when it ends.
+
+The capability `held_input` (scope session).
+"""
 
 from __future__ import annotations
 
@@ -38,5 +41,5 @@ class HeldButtons:
 
 
 async def open_held_buttons(context: ServiceContext) -> HeldButtons:
-    """The service of one session."""
+    """Create the service for one session."""
     return HeldButtons(await context.service("hands"))

@@ -22,7 +22,10 @@ MAX_JUDGED_CALLS = 64
 
 @dataclass(slots=True)
 class TerminalLine:
-    """What this session knows of a terminal's line: its text (None: nothing), who reads it, and when it last typed (monotonic seconds)."""
+    """State of a terminal's input line as this session knows it.
+
+    Its text (None: unknown), the process id that reads it, and the time this session last typed (monotonic seconds).
+    """
 
     text: str | None
     reader: int | None
@@ -42,7 +45,10 @@ class KeyboardTargetTracker:
         self._pasted: tuple[str, ...] = ()
 
     async def focus(self, invocation: Invocation) -> KeyboardTarget | None:
-        """The terminal that the keys of this call would go to, and what they would do there; None when it is none."""
+        """Return the terminal that would receive this call's keys and what they would do there; None without one.
+
+        Also None if the call clicks a place first, because the current focus then says nothing.
+        """
         # Where a place is given, it is clicked first: what has the focus now says nothing.
         focus = None if _has_click_place(invocation) else await self._looked(invocation)
         while len(self._judged) >= MAX_JUDGED_CALLS:
@@ -51,7 +57,10 @@ class KeyboardTargetTracker:
         return focus
 
     async def still(self, invocation: Invocation) -> KeyboardTarget | None:
-        """The same once more, just before keys are pressed. Raises `StaleObservation` when it is not what was judged."""
+        """Determine the keyboard target again, just before keys are pressed.
+
+        Raises `StaleObservation` if it differs from the one that was judged.
+        """
         judged = self._judged.get(invocation.call_id)
         now = await self._looked(invocation)
         if now != judged:
@@ -66,14 +75,14 @@ class KeyboardTargetTracker:
         return now
 
     def pressed(self, focus: KeyboardTarget | None, *, whole: bool) -> None:
-        """Remember what stands on the line after keys were pressed; nothing is known where not all of them were."""
+        """Remember the line's content after keys were pressed; it is unknown unless all of them were (`whole`)."""
         if focus is not None:
             for window in {focus.window, *self._pasted}:
                 line = self._lines.get(window)
                 self._lines[window] = TerminalLine(focus.rest if whole else None, line.reader if line else None)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing; there is nothing to release."""
 
     async def _looked(self, invocation: Invocation) -> KeyboardTarget | None:
         keys = _build_key_effect(invocation)
@@ -99,7 +108,7 @@ class KeyboardTargetTracker:
         )
 
     async def _line(self, terminal: TerminalWindow) -> str | None:
-        """What stands on its line; None when others may have typed there."""
+        """Return the text on the terminal's line; None if someone else may have typed there."""
         line = self._lines.get(terminal.window)
         if line is None:
             # Nobody sits at a private desktop: what this session did not type there, nobody did.
@@ -127,7 +136,7 @@ def _apply_paste(line: str | None) -> KeystrokeEffect:
 
 
 def _build_key_effect(invocation: Invocation) -> Callable[[str | None], KeystrokeEffect] | None:
-    """What the keys of a call make of a line, as a function of the line; None when it presses none.
+    """Return a function that maps a line to the effect of the call's keys on it; None if the call presses no keys.
 
     `execute_accessible` types through `execute_gui`, in a call of its own.
     """
@@ -145,6 +154,6 @@ def _build_key_effect(invocation: Invocation) -> Callable[[str | None], Keystrok
 
 
 async def open_keyboard_target(context: ServiceContext) -> KeyboardTargetTracker:
-    """The service of one session."""
+    """Create the service for one session."""
     hands: InputDriver = await context.service("hands")
     return KeyboardTargetTracker(hands, await context.service("lent"), private=hands.private)

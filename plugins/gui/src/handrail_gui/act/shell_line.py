@@ -1,4 +1,7 @@
-"""What keys make of the line that a shell reads: the commands that it would run, what stands on the line then, and what cannot be known."""
+"""Effect of keys on a shell's input line.
+
+This covers the commands it would run, the text left on the line, and what cannot be known.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ UNKNOWN_LINE_REASON = Reason("terminal_unknown_line", "what stands on the termin
 
 @dataclass(frozen=True, slots=True)
 class KeystrokeEffect:
-    """What comes of keys: `lines` that run, `rest` on the line afterwards (None: not known), and the reasons for not knowing what will be done."""
+    """Effect of keys on an input line.
+
+    The `lines` that run, the `rest` left on it (None: unknown), and the reasons why the effect is `unknown`.
+    """
 
     lines: tuple[str, ...] = ()
     rest: str | None = ""
@@ -45,7 +51,7 @@ class KeystrokeEffect:
 
 
 def apply_text(line: str | None, text: str) -> KeystrokeEffect:
-    """What typing a text on a line makes of it. Each line end in it is the key Enter, each tab the key Tab."""
+    """Return the effect of typing a text on a line. Each line end in it is the Enter key, each tab the Tab key."""
     if "\t" in text:
         return KeystrokeEffect(_split_lines(line, text)[0], None, (COMPLETION_REASON,))
     lines, rest = _split_lines(line, text)
@@ -60,7 +66,10 @@ def _split_lines(line: str | None, text: str) -> tuple[tuple[str, ...], str]:
 
 
 def apply_chord(line: str | None, chord: KeyChord) -> KeystrokeEffect:
-    """What pressing keys makes of a line. Keys that only move in it make it unknown, which is said when it is to be run."""
+    """Return the effect of pressing a chord on a line.
+
+    Keys that only move the cursor make the line unknown, which is reported when it is about to run.
+    """
     keys = chord.keys
     if keys in RUN_KEYS:
         return apply_text(line, "\n")
@@ -88,7 +97,7 @@ def apply_chord(line: str | None, chord: KeyChord) -> KeystrokeEffect:
 
 
 def _typed_letter(keys: tuple[str, ...]) -> str | None:
-    """The letter that a key types; None when it types none."""
+    """Return the character that a key types; None if it types none."""
     plain = [key for key in keys if key != "shift"]
     if len(plain) != 1:
         return None

@@ -1,4 +1,7 @@
-"""Where an action goes: a point of a picture or an element, as a pixel of the screen, and only while it still means the same thing."""
+"""Targets of actions: resolves a point in a picture or an element to a screen pixel.
+
+A target is valid only while it still refers to the same thing.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +48,17 @@ class ActionTarget:
 
 
 def find_surface_at(surfaces: Iterable[Window], x: int, y: int) -> Window | None:
-    """The topmost of some surfaces at a point; None where the bare screen shows."""
+    """Return the topmost of the given surfaces at a point; None where only the desktop background shows."""
     return next((surface for surface in surfaces if surface.rect.contains(x, y)), None)
 
 
 async def resolve_point(
     context: ToolContext, hands: InputDriver, x: int, y: int, observation_id: str | None
 ) -> ActionTarget:
-    """A point of an observation's picture. Raises `OutOfRange`, and `StaleObservation` when the window there is not what it was."""
+    """Resolve a point in an observation's picture to a target on the screen.
+
+    Raises `OutOfRange`, and `StaleObservation` if the window there has changed.
+    """
     seen = context.observations.get(observation_id)
     if seen.transform is None:
         raise StaleObservation(f"observation {seen.id} has no picture", hint="call observe_screen")
@@ -65,7 +71,10 @@ async def resolve_point(
 
 
 def ensure_same_surface(surfaces: Sequence[Window], target: ActionTarget) -> None:
-    """Raise `StaleObservation` when another window than was aimed at takes a click there now, as one that came up while the pointer moved."""
+    """Raise `StaleObservation` if a window other than the target's would now receive the click.
+
+    An example is a window that came up while the pointer moved.
+    """
     was, now = target.surface, find_surface_at(surfaces, target.x, target.y)
     if (was and was.id) != (now and now.id):
         change = f"{_describe_surface(now)} came up over" if now else "nothing is left of the window at"
@@ -75,8 +84,10 @@ def ensure_same_surface(surfaces: Sequence[Window], target: ActionTarget) -> Non
 async def resolve_element(
     context: ToolContext, hands: InputDriver, screen: Screen, accessibility: Accessibility | None, element_id: str
 ) -> ActionTarget:
-    """The middle of what shows of an element now. Raises `StaleElement`, which names what looks like it, when it is gone, and `Downstream`
-    or `StaleObservation` when it is disabled, hidden, covered or off the screen.
+    """Resolve an element to the middle of its currently visible part.
+
+    Raises `StaleElement`, which names similar elements, if it is gone, and `Downstream` or `StaleObservation` if it is
+    disabled, hidden, covered or off the screen.
     """
     element = context.observations.element(element_id)
     if element.source == "accessibility" and accessibility is not None:
@@ -111,7 +122,7 @@ async def _refresh_element(context: ToolContext, accessibility: Accessibility, k
 
 
 async def _find_lookalikes(context: ToolContext, accessibility: Accessibility, known: Element) -> tuple[Element, ...]:
-    """What has the same role and text now, in its window or else the active one."""
+    """Return the elements that now have the same role and text, in the element's window or else in the active one."""
     for window in {known.window or None: None, None: None}:
         try:
             tree = await accessibility.tree(window=window, full=True)
@@ -142,7 +153,7 @@ def _ensure_usable(element: Element) -> None:
 
 
 def _find_home_window(element: Element, windows: Sequence[Window]) -> Window | None:
-    """The window that an element is in; None where it is not known. Raises `AmbiguousElement` where several may be it."""
+    """Return the window that contains an element; None if unknown. Raises `AmbiguousElement` if several match."""
     own = [window for window in windows if window.id == element.window_id]
     own = own or [window for window in windows if window.title == element.window]
     if len(own) > 1:
@@ -175,12 +186,12 @@ def _ensure_own_window(element: Element, home: Window | None, under: Window | No
 
 
 def _is_foreign_surface(surface: Window, home: Window | None) -> bool:
-    """Whether another program than that of an element's window is known to show it."""
+    """Return True if the surface is known to belong to a different program than the element's window."""
     return home is not None and None not in (surface.pid, home.pid) and surface.pid != home.pid
 
 
 def _is_own_popup(surface: Window, home: Window | None) -> bool:
-    """Whether it may be a menu or popup of the element's own window."""
+    """Return True if the surface may be a menu or popup of the element's own window."""
     return surface.state == "popup" and not _is_foreign_surface(surface, home)
 
 
@@ -204,9 +215,9 @@ def ensure_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int
 def _find_click_point(
     element: Element, home: Window | None, surfaces: Sequence[Window], monitors: Sequence[Rect]
 ) -> tuple[int, int]:
-    """The middle of the largest part of an element that is on a monitor and under no other window.
+    """Return the middle of the largest part of an element that is on a monitor and not covered by another window.
 
-    Menus and popups belong to whatever they hang over, unless another program is known to show them.
+    Menus and popups count as part of the window below them unless they are known to belong to another program.
     """
     rect = _require_rect(element)
     top = find_surface_at(surfaces, *rect.center)
@@ -237,7 +248,7 @@ def _is_overlapping(surface: Window, rect: Rect) -> bool:
 
 
 def find_visible_part(parts: Sequence[Rect], covers: Iterable[Rect]) -> Rect | None:
-    """The largest rectangle that is left of some when others are laid over them; None when all are too small to be hit."""
+    """Return the largest rectangle left of some parts under covers; None if all are too small to hit."""
     for cover in covers:
         parts = [left for part in parts for left in _split_around_hole(part, cover.intersect(part))]
     large = [part for part in parts if min(part.width, part.height) >= MIN_CLICK_SIDE]
@@ -245,7 +256,7 @@ def find_visible_part(parts: Sequence[Rect], covers: Iterable[Rect]) -> Rect | N
 
 
 def _split_around_hole(part: Rect, hole: Rect) -> list[Rect]:
-    """The four largest rectangles in a part that leave out a hole in it; they may overlap."""
+    """Return up to four maximal rectangles of a part that leave out a hole in it; they may overlap."""
     if hole.empty:
         return [part]
     sides = (
@@ -264,7 +275,7 @@ def _describe_surface(window: Window) -> str:
 
 
 def _map_to_picture(context: ToolContext, x: int, y: int) -> tuple[int, int] | None:
-    """The screen pixel in the latest picture, None when it does not show it."""
+    """Map a screen pixel to the latest picture; return None if the picture does not show it."""
     try:
         transform = context.observations.get().transform
     except StaleObservation:
@@ -275,7 +286,7 @@ def _map_to_picture(context: ToolContext, x: int, y: int) -> tuple[int, int] | N
 
 
 def parse_point(x: int | None, y: int | None, *, names: str) -> tuple[int, int] | None:
-    """The point, None when neither number is given; `InvalidArguments` for half a point."""
+    """Return the point, or None if neither coordinate is given; raise `InvalidArguments` for half a point."""
     if x is None and y is None:
         return None
     if x is None or y is None:

@@ -1,4 +1,4 @@
-"""Text into whatever has the focus: by accessibility, else by the clipboard, else by keys; read back wherever it can be read."""
+"""Text entry into the focused element: by accessibility, else the clipboard, else keys; read back wherever possible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_PARAGRAPH_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TextEntryResult:
-    """How a text went in, and whether it was seen there."""
+    """Result of a text entry: the route that was used and whether the text was verified."""
 
     route: EntryRoute
     effect: EntryEffect
@@ -59,10 +59,10 @@ class TextWriter:
         return await self._put(focus, await self._read(focus), text)
 
     async def replace(self, text: str, field: Element | None = None) -> TextEntryResult:
-        """Replace the whole text of the field that has the focus; `field` is the one that it has to be.
+        """Replace the whole text of the focused field, which must be `field` if given.
 
-        The focus is proved to be in an editable text field right before all is selected, and again before that is deleted or typed over.
-        Raises `Downstream` where it is not.
+        Verifies that an editable text field has the focus right before selecting all, and again before deleting or
+        typing over the selection. Raises `Downstream` if not.
         """
         focus = require_focused_field(await self._focused(), field)
         before = await self._read(focus)
@@ -91,10 +91,11 @@ class TextWriter:
         return written
 
     async def _routes(self, focus: Element | None, text: str) -> list[EntryRoute]:
-        """Which ways may work, best first.
+        """Return the routes that may work, best first.
 
-        A terminal takes keys only: its text cannot be set, and Ctrl+V is something else to a shell. Where nothing editable has the focus, keys
-        are commands. A line break or tab in a single line is a key to press, not a letter.
+        A terminal takes only keys: its text cannot be set, and Ctrl+V means something else to a shell. If nothing
+        editable has the focus, keys are commands. In a single-line field, a line break or tab is a key to press, not a
+        character.
         """
         if self.terminal or (focus is not None and focus.role == "terminal"):
             return ["keys"]
@@ -110,7 +111,7 @@ class TextWriter:
         return ["accessibility", "clipboard", "keys"]
 
     async def _send(self, route: EntryRoute, focus: Element | None, text: str) -> bool:
-        """Whether the text was taken."""
+        """Send the text by a route; return True if it was accepted."""
         if route == "accessibility":
             return focus is not None and await self._insert(focus, text)
         if route == "clipboard":
@@ -137,9 +138,10 @@ class TextWriter:
             typed += len(piece)
 
     async def _getting(self, began: Window | None) -> Window | None:
-        """The window that gets the keys: the one that got them at first, or that which has become active in its place.
+        """Return the window that receives the keys: the initial one, or the window that has become active instead.
 
-        A window manager says which is active a moment before or after the keys go there.
+        A window manager reports the active window a moment before or after it receives keys. Returns None if they still
+        disagree after the timeout.
         """
         deadline = monotonic() + scale_timeout(SHOW_TIMEOUT_S)
         while True:
@@ -161,7 +163,7 @@ class TextWriter:
             return False
 
     async def _effect(self, focus: Element | None, before: str | None, text: str, *, replaces: bool) -> EntryEffect:
-        """What reading back shows, once it shows the text or time is up. `replaces`: it has to be all of the text."""
+        """Return what reading back shows once the text appears or time is up. `replaces`: it must be the whole text."""
         if focus is None or before is None or "password" in focus.states:
             return "unverified"
         deadline = monotonic() + scale_timeout(SHOW_TIMEOUT_S)
@@ -190,7 +192,10 @@ class TextWriter:
             return None
 
     async def _read(self, element: Element | None) -> str | None:
-        """Its text; None for what keeps none, is gone, or does not answer in time: what cannot be read is not verified."""
+        """Return the element's text; None if it has none, is gone, or does not answer in time.
+
+        Text that cannot be read is not verified.
+        """
         if self.accessibility is None or element is None:
             return None
         deadline = monotonic() + READ_TIMEOUT_S
@@ -206,7 +211,7 @@ class TextWriter:
 
 
 def _is_text_added(now: str, text: str, before: str) -> bool:
-    """Whether a text has been added to what was there before, in place of some or all of it, or in the middle of the same."""
+    """Return True if a text was added to the earlier one, replacing some or all of it or inserted in the middle."""
     now, text, before = _normalize_newlines(now), _normalize_newlines(text), _normalize_newlines(before)
     if now == before:
         return False

@@ -11,15 +11,15 @@ CLICK_FIRST_HINT = "click into the text field and call again, or type without re
 
 
 def is_focused_field(element: Element) -> bool:
-    """True for an editable text field that has the keyboard focus."""
+    """Return True for an editable text field that has the keyboard focus."""
     usable = element.states.isdisjoint(("disabled", "readonly"))
     return usable and element.role in FIELD_ROLES and element.states >= {"editable", "focused"}
 
 
 def require_focused_field(focused: Element | None, wanted: Element | None = None) -> Element:
-    """Return the text field that has the focus; `wanted` is the one that it has to be.
+    """Return the focused text field, which must be `wanted` if given.
 
-    Raises `Downstream` where that is not proved: without an accessibility tree, or with the focus in anything else.
+    Raises `Downstream` if that is not proved: without an accessibility tree, or if anything else has the focus.
     """
     if focused is None:
         raise Downstream(

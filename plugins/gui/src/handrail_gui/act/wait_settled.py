@@ -1,4 +1,4 @@
-"""When an action has taken effect, and what it changed: waiting until pixels, windows and tree are quiet."""
+"""Detection of an action's effect: waits until pixels, windows and tree are quiet, and reports what changed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ MAX_CARET_SIZE = (3, 48)
 
 @dataclass(frozen=True, slots=True)
 class ScreenSnapshot:
-    """The screen at one moment. `tree` is what the accessibility tree says, None where there is none.
+    """Snapshot of the screen. `tree` is the state of the accessibility tree, None without one.
 
-    `restless` is the part of it that changed by itself while it was looked at: an animation, a clock.
+    `restless` is the region that changed on its own while the snapshot was taken: an animation, a clock.
     """
 
     frame: Frame
@@ -54,9 +54,9 @@ class ScreenSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SettleResult:
-    """How it went on after an action: whether it came to rest, and what is different.
+    """Result of waiting after an action: whether the screen came to rest, and what changed.
 
-    `apart`: all that is different are pixels away from what was acted on.
+    `apart`: the only changes are pixels away from what was acted on.
     """
 
     settled: bool
@@ -66,9 +66,10 @@ class SettleResult:
 
     @property
     def effect(self) -> str:
-        """Confirmed when something changed, none when nothing did for long enough.
+        """Confirmed if something changed, none if nothing did for long enough, else unverified.
 
-        Unverified where it may have changed by itself, as something did before, or another program may have changed it.
+        Unverified means it may have changed on its own, as something did before, or another program may have changed
+        it.
         """
         if self.apart:
             return "unverified"
@@ -77,7 +78,7 @@ class SettleResult:
 
 
 async def take_snapshot(screen: Screen, accessibility: Accessibility | None) -> ScreenSnapshot:
-    """The screen as it is now."""
+    """Take a snapshot of the current screen."""
     first, began = await screen.capture(), monotonic()
     windows, tree = await screen.windows(), await _read_glance(accessibility)
     await anyio.sleep(max(0.0, began + WATCH_TIME_S - monotonic()))
@@ -132,7 +133,10 @@ async def wait_until_settled(
 
 
 def compare_snapshots(before: ScreenSnapshot, after: ScreenSnapshot) -> dict[str, Any]:
-    """What differs: windows opened, closed, retitled; the active window; the focus; the region of the screen; the tree."""
+    """Return the differences between two snapshots.
+
+    Windows opened, closed or retitled; the active window; the focus; the screen region; the tree.
+    """
     changed = _compare_windows(before.windows, after.windows)
     if (
         (focus := _element_identity(after.focused)) != _element_identity(before.focused)
@@ -153,7 +157,10 @@ def compare_snapshots(before: ScreenSnapshot, after: ScreenSnapshot) -> dict[str
 
 
 def find_changed_region(before: Frame, after: Frame, ignored: Rect | None = None) -> Rect | None:
-    """The part of the screen that differs, in screen pixels; None when none does, or no more than a caret. `ignored`: a part that may."""
+    """Return the region that differs, in screen pixels; None if none does, or nothing larger than a text cursor.
+
+    `ignored` is a region that may differ.
+    """
     from handrail_gui.platforms.opencv import cv2
 
     if before.pixels.shape != after.pixels.shape:
@@ -171,7 +178,10 @@ def find_changed_region(before: Frame, after: Frame, ignored: Rect | None = None
 
 
 async def _is_change_elsewhere(changed: dict[str, Any], acted_on: Sequence[Rect], hands: InputDriver) -> bool:
-    """Whether only pixels changed, and none of what was acted on or of a menu: another program may have done that."""
+    """Return True if only pixels changed, outside what was acted on and outside menus.
+
+    Another program may have changed them.
+    """
     if changed.keys() != {"region"} or not acted_on:
         return False
     left, top, right, bottom = changed["region"]

@@ -1,4 +1,4 @@
-"""`handrail control`: a person's own hand on a desktop."""
+"""`handrail control`: direct manual control of a desktop."""
 
 from __future__ import annotations
 

@@ -48,10 +48,10 @@ SIZE_OPTION = click.option(
 
 @click.group("desktop")
 def desktop_group() -> None:
-    """Private virtual desktops that touch nobody's screen.
+    """Private virtual desktops apart from anyone's screen.
 
-    A private desktop is an X server with a window manager, a session bus and an accessibility bus of its own. Programs on it keep the
-    person's HOME, but get temporary folders for settings, recent files and caches.
+    A private desktop is an X server with its own window manager, session bus and accessibility bus. Programs on it keep
+    the user's HOME, but get temporary directories for settings, recent files and caches.
 
     Example: handrail desktop run -- pytest
     """
@@ -148,7 +148,7 @@ def _run_command(command: list[str], size: tuple[int, int]) -> int:
 
 
 def _wait_for_exit(started: PrivateDesktop, pid: int) -> int:
-    """The command's exit code as a shell gives it; meanwhile signals sent to this process go to the command."""
+    """Return the command's exit code as a shell reports it; meanwhile signals to this process go to the command."""
     from handrail import DesktopError
 
     ended: list[int] = []

@@ -1,8 +1,8 @@
-"""Marks in a picture: a frame around each thing that can be used, and its id beside it.
+"""Annotation of screenshots: a frame around each interactive element, with its id beside it.
 
-Nothing of what is marked is hidden. Frames lie outside of the things, and are cut where another thing is. An id lies beside its thing, on none
-that is marked; where there is no room, it lies on an empty part of its own thing, or further away at the end of a line; where there is none of
-these either, it is left out. Blocking; a few milliseconds.
+No marked element is hidden. Frames lie outside the elements and are cut where another element is. An id lies beside its
+element and on no other marked one; failing that, on an empty part of its own element, or further away at the end of a
+line; if none of these has room, it is left out. Blocking; takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ class ElementMark:
 
 
 def is_interactive(element: Element) -> bool:
-    """Whether a person would click it or type into it, as far as is known."""
+    """Return True if, as far as is known, a user would click the element or type into it."""
     able = bool(element.actions) or "editable" in element.states or element.source in VISION_SOURCES
     return able and not element.states & {"disabled", "offscreen"}
 
 
 def place_marks(pixels: MatLike, elements: Iterable[Element], transform: Transform) -> list[ElementMark]:
-    """Every interactive element with the place of its id.
+    """Return every interactive element with the position of its id.
 
-    What holds others and cannot be typed into is left out: in Chromium every part of a page can be clicked.
+    Elements that contain others and cannot be typed into are left out: in Chromium every part of a page can be clicked.
     """
     found = [(e, transform.to_image(e.rect)) for e in elements if e.rect and is_interactive(e)]
     found = [(element, box) for element, box in found if not box.empty]
@@ -81,7 +81,7 @@ def place_marks(pixels: MatLike, elements: Iterable[Element], transform: Transfo
 
 
 def draw_marks(pixels: MatLike, marked: Sequence[ElementMark]) -> MatLike:
-    """A copy of the pixels with the marks on it."""
+    """Return a copy of the pixels with the marks drawn on it."""
     picture = pixels.copy()
     for mark, colour in zip(marked, _cycle_colours(), strict=False):
         box = mark.box
@@ -100,7 +100,7 @@ def draw_marks(pixels: MatLike, marked: Sequence[ElementMark]) -> MatLike:
 
 
 def find_blank_pixels(pixels: MatLike) -> NDArray[np.bool_]:
-    """Where a picture shows nothing but its ground: pixels that are as those around them are."""
+    """Return a mask of the background of a picture: pixels that do not differ from those around them."""
     low = cv2.erode(pixels, np.ones((3, 3), np.uint8))
     high = cv2.dilate(pixels, np.ones((3, 3), np.uint8))
     blue, green, red = cv2.split(cv2.subtract(high, low))
@@ -109,7 +109,7 @@ def find_blank_pixels(pixels: MatLike) -> NDArray[np.bool_]:
 
 @dataclass(slots=True)
 class _FreeSpace:
-    """What is still free in a picture. Sums are of all pixels above and left of a place."""
+    """Remaining free space in a picture. Sums (integral images) are of all pixels above and left of a point."""
 
     pixels: MatLike
     boxes: Sequence[Rect]
@@ -133,7 +133,7 @@ class _FreeSpace:
         self._details = cv2.integral((~find_blank_pixels(self.pixels)).astype(np.uint8))
 
     def place(self, box: Rect, width: int, height: int) -> Rect | None:
-        """The best place that is left for a tag of that size, which is taken then."""
+        """Reserve and return the best remaining place for a tag of that size, or None."""
         if box in self._full:
             return None
         found = self._beside(box, width, height) or self._far(box, width, height)
@@ -144,7 +144,7 @@ class _FreeSpace:
         return found
 
     def _beside(self, box: Rect, width: int, height: int) -> Rect | None:
-        """On empty ground beside it or, failing that, in it or over its edge."""
+        """Return a place on empty background beside the box or, failing that, inside it or over its edge."""
         for places in (_places_beside(box, width, height), _places_inside(box, width, height)):
             free = self._free(box, places, width, height)
             hidden = _integral_sum(self._details, *_tag_corners(free, width, height))
@@ -168,9 +168,9 @@ class _FreeSpace:
         return None
 
     def _free(self, box: Rect, places: IntArray, width: int, height: int) -> IntArray:
-        """Those of the places that lie in the picture and touch no other tag and nothing that is marked but the box and what holds it.
+        """Return the places inside the picture that touch no other tag.
 
-        Of the inside of these, only empty ground is free.
+        They also touch no marked element but the box and its containers; inside these, only empty background is free.
         """
         high, wide = self.pixels.shape[:2]
         x, y = places[:, 0], places[:, 1]
@@ -206,7 +206,7 @@ class _FreeSpace:
         return others
 
     def _in_sight(self, box: Rect, tag: Rect) -> bool:
-        """Whether the line between them crosses no other thing and no tag."""
+        """Return True if the line between box and tag crosses no other element and no tag."""
         (x1, y1), (x2, y2) = _connecting_line(box, tag)
         steps = max(abs(x2 - x1), abs(y2 - y1), 1)
         x = np.rint(np.linspace(x1, x2, steps + 1)).astype(int)
@@ -220,7 +220,7 @@ class _FreeSpace:
 
 
 def _places_beside(box: Rect, width: int, height: int) -> IntArray:
-    """Places beside it: above, below, right and left of it, each side from its first corner on."""
+    """Return places beside the box: above, below, right and left of it, each side starting from its first corner."""
     across = _candidate_steps(box.x, box.right - width, box.x - width + SIDE_STEP, box.right - SIDE_STEP)
     down = _candidate_steps(box.y, box.bottom - height, box.y - height + SIDE_STEP, box.bottom - SIDE_STEP)
     above = [(x, box.y - height - 1) for x in across]
@@ -231,7 +231,7 @@ def _places_beside(box: Rect, width: int, height: int) -> IntArray:
 
 
 def _places_inside(box: Rect, width: int, height: int) -> IntArray:
-    """Places in it or over its edge, those at its upper left and right corner first."""
+    """Return places inside the box or over its edge, those at its upper left and upper right corner first."""
     step = max(FINE_STEP, box.width // 40)
     across = _candidate_steps(box.x, box.right - width, box.x - width // 2, box.right - width // 2, step)
     lowest = min(box.y + MAX_INSIDE_LINES * height, box.bottom - height // 2)
@@ -239,7 +239,7 @@ def _places_inside(box: Rect, width: int, height: int) -> IntArray:
 
 
 def _places_further_away(box: Rect, width: int, height: int) -> IntArray:
-    """Places further away."""
+    """Return places at a greater distance from the box."""
     across = np.arange(box.x - width - MAX_TAG_DISTANCE, box.right + MAX_TAG_DISTANCE, COARSE_STEP)
     down = np.arange(box.y - height - MAX_TAG_DISTANCE, box.bottom + MAX_TAG_DISTANCE, COARSE_STEP)
     places = _combine_axes(across, down)
@@ -251,12 +251,15 @@ def _combine_axes(across: ArrayLike, down: ArrayLike) -> IntArray:
 
 
 def _candidate_steps(first: int, second: int, low: int, high: int, step: int = SIDE_STEP) -> list[int]:
-    """The two best places on a side, then the others from `low` to `high`."""
+    """Return the two best positions on a side, then the others from `low` to `high`."""
     return list(dict.fromkeys((first, second, *range(low, high + 1, step))))
 
 
 def _tag_corners(places: IntArray, width: int, height: int, to: Rect | None = None) -> CornerArrays:
-    """The corners of tags at the places, or of their parts in a rectangle; where there is no such part, the corners are one point."""
+    """Return the corners of tags at the places, or of their parts inside a rectangle.
+
+    Where there is no such part, the corners are one point.
+    """
     left, top = places[:, 0], places[:, 1]
     right, bottom = left + width, top + height
     if to is None:
@@ -276,7 +279,7 @@ def _corner_area(left: IntArray, top: IntArray, right: IntArray, bottom: IntArra
 
 
 def _shrink_by_edge(box: Rect) -> Rect:
-    """What is within its edge, which shows nothing of what it is."""
+    """Return the inside of a box without its edge, which shows none of its content."""
     x, y = min(EDGE_WIDTH, box.width // 2), min(EDGE_WIDTH, box.height // 2)
     return Rect(box.x + x, box.y + y, box.width - 2 * x, box.height - 2 * y)
 
@@ -287,13 +290,13 @@ def _tag_size(id: str) -> tuple[int, int]:
 
 
 def _find_leaves(boxes: Sequence[Rect]) -> list[Rect]:
-    """Those that hold no other."""
+    """Return the boxes that contain no other box."""
     hold = _find_holders(boxes)
     return [box for box, holds in zip(boxes, hold, strict=True) if not holds]
 
 
 def _find_holders(boxes: Sequence[Rect]) -> list[bool]:
-    """For each, whether it holds another one that is not its equal."""
+    """Return for each box True if it contains another box that is not equal to it."""
     corners = np.array([box.corners() for box in boxes], np.int64).reshape(-1, 4)
     outer, inner = corners[:, None], corners[None]
     beyond = (outer[..., :2] > inner[..., :2]).any(axis=2) | (outer[..., 2:] < inner[..., 2:]).any(axis=2)
@@ -308,7 +311,7 @@ def _coverage_mask(shape: tuple[int, ...], boxes: Iterable[Rect]) -> NDArray[np.
 
 
 def _connecting_line(box: Rect, tag: Rect) -> tuple[tuple[int, int], tuple[int, int]]:
-    """From the tag to the nearest point of the box."""
+    """Return the line from the tag to the nearest point of the box."""
     x, y = tag.center
     ends = min(max(x, box.x), box.right - 1), min(max(y, box.y), box.bottom - 1)
     return (min(max(ends[0], tag.x), tag.right - 1), min(max(ends[1], tag.y), tag.bottom - 1)), ends

@@ -1,4 +1,4 @@
-"""One look at the screen: the elements that the chosen backend sees, and a picture that belongs to them."""
+"""Observation of the screen: the elements that the chosen backend detects, and the picture they belong to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAGING_BUDGET = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ObserveRequest:
-    """What a caller wants to see. `area` of the screen in screen pixels; `window` by a part of its title."""
+    """Request to observe the screen. `area` is in screen pixels; `window` limits the observation to one window."""
 
     area: Rect | None
     window: Window | None
@@ -45,7 +45,7 @@ class ObserveRequest:
 
 @dataclass(frozen=True, slots=True)
 class ObserveResult:
-    """What was seen: `elements` before they are numbered, `frame` the picture they were seen in."""
+    """Result of an observation: `elements` before they are numbered, `frame` the picture they were seen in."""
 
     frame: Frame
     elements: tuple[Element, ...]
@@ -87,13 +87,13 @@ async def run_observation(context: ToolContext, screen: Screen, wish: ObserveReq
 
 
 def _window_reference(window: Window, windows: Sequence[Window]) -> str:
-    """What names a window: its title, unless that is another one's too."""
+    """Return the name of a window: its title, or its id if the title is empty or not unique."""
     alone = [other.title for other in windows].count(window.title) == 1
     return window.title if window.title and alone else window.id
 
 
 def elements_after(context: ToolContext, elements: Sequence[Element], id: str) -> list[Element]:
-    """Those that follow the element with that id; `StaleElement` when it is not among them any more."""
+    """Return the elements after the one with that id; raise `StaleElement` if it is no longer among them."""
     numbered = context.observations.number(elements)
     at = next((at for at, element in enumerate(numbered) if element.id == id), None)
     if at is None:
@@ -106,7 +106,7 @@ def _is_in_area(element: Element, area: Rect) -> bool:
 
 
 async def describe_frame(context: ToolContext, frame: Frame, intent: str) -> tuple[str | None, str]:
-    """A description by the first backend that understands, and a note: (None, why) when there is none."""
+    """Return a description by the first backend that can describe pictures, and a note; (None, reason) without one."""
     try:
         async with context.waiting(context.vision.doing):
             answered = await context.vision.understand(frame, intent)
@@ -116,7 +116,10 @@ async def describe_frame(context: ToolContext, frame: Frame, intent: str) -> tup
 
 
 def find_window(windows: Sequence[Window], title: str) -> Window:
-    """The one window whose id is `title`, or whose title is, or else contains it (case ignored); else an error that names those there are."""
+    """Return the one window whose id or title is `title`, or else whose title contains it (ignoring case).
+
+    Otherwise raises an error that lists the windows there are.
+    """
     sought = fold_text(title)
     exact = [window for window in windows if window.id == title]
     exact = exact or [window for window in windows if fold_text(window.title) == sought]
@@ -144,7 +147,7 @@ async def resolve_area(
     monitor: int | None,
     last: Observation | None,
 ) -> Rect | None:
-    """The part of the screen to look at: a region of the last picture, a window, a monitor, or None for everything."""
+    """Return the part of the screen to observe: a region of the last picture, a window, a monitor, or None for all."""
     if region is not None:
         x1, y1, x2, y2 = region
         if last is None or last.transform is None:
@@ -167,7 +170,7 @@ async def resolve_area(
 
 
 async def build_images(sight: ObserveResult, seen: Observation, image: str) -> dict[str, Any]:
-    """`image_b64` and `raw_image_b64` as asked for."""
+    """Return `image_b64` and `raw_image_b64` as requested."""
     if image == "none" or seen.transform is None:
         return {}
     transform = seen.transform
@@ -187,7 +190,7 @@ async def build_images(sight: ObserveResult, seen: Observation, image: str) -> d
 
 
 def format_observation(sight: ObserveResult, seen: Observation) -> str:
-    """The outline: the other windows, then the elements."""
+    """Format the outline: the other windows, then the elements."""
     parts: list[str] = []
     if windows := outline.format_windows(sight.windows, without=sight.subject):
         parts.append(f"Windows, topmost first:\n{windows}")
@@ -207,12 +210,12 @@ def format_observation(sight: ObserveResult, seen: Observation) -> str:
 
 
 def last_element_id(seen: Observation) -> str:
-    """The id of the last element of an observation; empty when it has none."""
+    """Return the id of an observation's last element; empty if it has no elements."""
     return seen.elements[-1].id if seen.elements else ""
 
 
 def list_window_changes(before: Observation, now: Observation) -> list[str]:
-    """One line for each window that opened or closed in between."""
+    """Return one line for each window that opened or closed between two observations."""
     old, new = ({w.id: w for w in seen.windows if w.state != "popup" and w.title} for seen in (before, now))
     opened = [f'window "{outline.format_window_title(window)}" opened' for id, window in new.items() if id not in old]
     return opened + [
@@ -221,9 +224,10 @@ def list_window_changes(before: Observation, now: Observation) -> list[str]:
 
 
 def compare_elements(before: Observation, now: Observation, sight: ObserveResult) -> dict[str, Any]:
-    """What is new, gone or different since an earlier observation, by element id.
+    """Return the ids of elements added, removed or changed since an earlier observation.
 
-    Gone is only what would have been seen: a look at a part, or one that was cut off, says nothing of the rest.
+    Only elements that would have been seen count as removed: an observation of a part, or a truncated one, says nothing
+    about the rest.
     """
     old = {element.id: element for element in before.elements}
     new = {element.id: element for element in now.elements}
@@ -241,7 +245,7 @@ def _is_expected_in_view(element: Element, sight: ObserveResult) -> bool:
 
 
 def _is_in_other_window(element: Element, sight: ObserveResult) -> bool:
-    """Whether it is in another window than the one that was looked at, which may be called the same."""
+    """Return True if the element is in another window than the observed one, which may have the same title."""
     if sight.subject is None:
         return False
     own = next((window for window in sight.windows if window.id == element.window_id), None)
@@ -257,7 +261,7 @@ def _element_key(element: Element) -> tuple[Any, ...]:
 
 
 def serialize_elements(elements: Sequence[Element], transform: Transform | None) -> list[dict[str, Any]]:
-    """The elements as models get them; a password's value is left out."""
+    """Serialize the elements for models; password values are left out."""
     told = [dict(element_wire(element, transform)) for element in elements]
     for element, shown in zip(elements, told, strict=True):
         shown |= {key: outline.escape_invisible(shown[key]) for key in ("text", "value") if key in shown}

@@ -18,7 +18,7 @@ COVER_COLOUR = (90, 90, 90)
 
 
 def scale_frame(frame: Frame, transform: Transform) -> MatLike:
-    """The frame's pixels at the transform's size: the frame's own array where nothing has to be scaled."""
+    """Return the frame's pixels at the transform's size: the frame's own array if no scaling is needed."""
     pixels: MatLike = frame.pixels
     height, width = pixels.shape[:2]
     if (width, height) == (transform.width, transform.height):
@@ -27,7 +27,7 @@ def scale_frame(frame: Frame, transform: Transform) -> MatLike:
 
 
 def cover_passwords(pixels: MatLike, elements: Iterable[Element], transform: Transform) -> MatLike:
-    """The same pixels; a copy with every password field painted over, where there is one."""
+    """Return the pixels with every password field painted over: a copy if there are any, else the same array."""
     boxes = [transform.to_image(e.rect) for e in elements if "password" in e.states and e.rect is not None]
     if not boxes:
         return pixels
@@ -38,7 +38,7 @@ def cover_passwords(pixels: MatLike, elements: Iterable[Element], transform: Tra
 
 
 def encode_jpeg(pixels: MatLike) -> str:
-    """The picture as a JPEG in base64."""
+    """Encode the picture as a base64 JPEG."""
     done, data = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     if not done:
         raise Downstream("the picture could not be encoded")

@@ -1,4 +1,4 @@
-"""What was seen, as few words as possible."""
+"""Compact text outline of what was observed."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ class ElementBranch:
 
 
 def format_elements(elements: Iterable[Element], *, only: Collection[str] | None = None) -> str:
-    """The elements, those of the ids `only` where it is given: what lies in something one space deeper, at most four.
+    """Format the elements, or only those whose ids are in `only`, one space deeper per level of nesting, at most four.
 
-    Neighbours without anything in them share a line when they have the same role or stand side by side, and so does what fills a bar or a row:
-    `e7 tool bar "Main": e8 button "New", e9 "Open"`. Without a role it is that of the one before. A semicolon begins a new row on the screen.
+    Neighbours without children share a line if they have the same role or are side by side, as do the children that
+    fill a bar or a row: `e7 tool bar "Main": e8 button "New", e9 "Open"`. An element without a role has that of the one
+    before. A semicolon starts a new row on the screen.
     """
     return "\n".join(_format_branches(_filter_branches(_build_branches(elements), only), 0))
 
@@ -56,7 +57,7 @@ def _build_branches(elements: Iterable[Element]) -> list[ElementBranch]:
 
 
 def _filter_branches(branches: list[ElementBranch], only: Collection[str] | None) -> list[ElementBranch]:
-    """Without those that nobody asks for and those that say nothing, whose place is taken by what lies in them."""
+    """Drop branches that are not wanted or carry no information; their children take their place."""
     kept: list[ElementBranch] = []
     for branch in branches:
         inside = _filter_branches(branch.inside, only)
@@ -66,7 +67,10 @@ def _filter_branches(branches: list[ElementBranch], only: Collection[str] | None
 
 
 def _is_informative(element: Element, inside: Sequence[ElementBranch]) -> bool:
-    """Whether it has a name, a value or a state, or can be acted on; a frame around nothing has not, nor one that is called as its window is."""
+    """Return True if the element has a name, value or state, or can be acted on.
+
+    False for a frame around nothing and for one with the same title as its window.
+    """
     if element.role == STATUS_BAR_ROLE:
         return bool(element.text or element.value)
     if element.role == GROUP_ROLE and not element.actions and not element.value:
@@ -87,7 +91,7 @@ def _format_branches(branches: list[ElementBranch], level: int) -> Iterator[str]
 
 
 def _group_rows(branches: list[ElementBranch]) -> list[list[ElementBranch]]:
-    """Those that share a line."""
+    """Group the branches that share a line."""
     rows: list[list[ElementBranch]] = []
     for branch in branches:
         before = rows[-1][-1] if rows else None
@@ -102,7 +106,10 @@ def _group_rows(branches: list[ElementBranch]) -> list[list[ElementBranch]]:
 
 
 def _is_filled_by_children(branch: ElementBranch) -> bool:
-    """Whether what lies in it is seen there, and holds nothing itself. The items of an open menu are seen elsewhere."""
+    """Return True if all children lie within the element and have none themselves.
+
+    The items of an open menu lie elsewhere.
+    """
     around = branch.element.rect
     return all(
         not each.inside
@@ -112,7 +119,7 @@ def _is_filled_by_children(branch: ElementBranch) -> bool:
 
 
 def _is_beside(left: Element, right: Element) -> bool:
-    """Whether two stand in one row on the screen."""
+    """Return True if two elements are in one row on the screen."""
     if left.rect is None or right.rect is None:
         return False
     return left.rect.y <= right.rect.center[1] < left.rect.bottom
@@ -127,7 +134,7 @@ def _format_row(elements: Sequence[Element]) -> str:
 
 
 def _format_element(element: Element, after: Element | None = None) -> str:
-    """`e12 spin button "Count"=3 editable focused`, without its role behind one that has the same."""
+    """Format as `e12 spin button "Count"=3 editable focused`, without the role after an element that has the same."""
     disabled = "disabled" in element.states
     parts = [element.id]
     if after is None or after.role != element.role:
@@ -141,7 +148,7 @@ def _format_element(element: Element, after: Element | None = None) -> str:
 
 
 def format_id_ranges(ids: Iterable[str]) -> str:
-    """Ids of elements in few words: `e3, e7-e12`."""
+    """Format element ids compactly: `e3, e7-e12`."""
     told: list[list[int]] = []
     for number in sorted(int(id[1:]) for id in ids):
         if told and number == told[-1][-1] + 1:
@@ -152,30 +159,33 @@ def format_id_ranges(ids: Iterable[str]) -> str:
 
 
 def format_windows(windows: Sequence[Window], *, without: str | None = None) -> str:
-    """One line a window, topmost first; the one that is described in detail is left out."""
+    """Format one line per window, topmost first, omitting the one that is described in detail."""
     told = [f"{_quote_text(w.title)}{_format_notes(w)}" for w in windows if not (w.title == without and w.active)]
     return "\n".join(told)
 
 
 def format_window_title(window: Window) -> str:
-    """A window's title as it is told: at most 200 characters, nothing hidden in it. Programs write into it what they like."""
+    """Format a window's title for display: at most 200 characters, invisible characters made visible.
+
+    Programs can put anything into their titles.
+    """
     return format_title(window.title)
 
 
 def format_title(title: str) -> str:
-    """A title as it is told."""
+    """Format a title for display."""
     # Only what is shown is made visible: a title may have any length.
     told = escape_invisible(" ".join(title[: MAX_TITLE_CHARS + 1].split()))
     return told if len(told) <= MAX_TITLE_CHARS and len(title) <= MAX_TITLE_CHARS else f"{told[:MAX_TITLE_CHARS]}…"
 
 
 def escape_invisible(text: str) -> str:
-    """A text of a program with nothing hidden in it; tabs and line ends stay."""
+    """Make invisible characters in a program's text visible; tabs and line ends stay."""
     return text if text.isprintable() else "\t".join(make_visible(part) for part in text.split("\t"))
 
 
 def describe_element(element: Element) -> str:
-    """`entry "Name"`."""
+    """Describe an element as `entry "Name"`."""
     return f"{element.role} {_quote_text(element.text)}" if element.text else element.role
 
 

@@ -1,1 +1,1 @@
-"""What each window system does: pointer, keyboard, windows, clipboard."""
+"""Window system implementations: pointer, keyboard, windows, clipboard."""

@@ -18,7 +18,7 @@ DEFAULT_BLOCKED_KEYS = (
 
 
 class GuiConfig(BaseModel):
-    """How desktops are worked."""
+    """Settings for operating desktops."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

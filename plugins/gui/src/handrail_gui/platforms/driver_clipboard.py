@@ -28,4 +28,4 @@ class DriverClipboard:
         return self.hands.borrowed()
 
     async def close(self) -> None:
-        """The hands have an owner of their own."""
+        """Do nothing; the input driver is closed by its own service."""

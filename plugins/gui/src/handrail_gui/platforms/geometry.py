@@ -1,4 +1,4 @@
-"""Where things are on one or several monitors, in screen pixels, whatever the platform."""
+"""Platform-independent geometry on one or several monitors, in screen pixels."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ DRAG_STEPS = 12
 
 
 def bounding_rect(monitors: Sequence[Rect]) -> Rect:
-    """The smallest rectangle around all monitors; its corner may be negative."""
+    """Return the smallest rectangle around all monitors; its corner may be negative."""
     x, y = min(m.x for m in monitors), min(m.y for m in monitors)
     return Rect(x, y, max(m.right for m in monitors) - x, max(m.bottom for m in monitors) - y)
 
 
 def corner_pixels(screen: Rect) -> set[tuple[int, int]]:
-    """The pixels in the corners of a rectangle."""
+    """Return the pixels at the corners of a rectangle."""
     return {(x, y) for x in (screen.x, screen.right - 1) for y in (screen.y, screen.bottom - 1)}
 
 
 def find_monitor_index(rect: Rect, monitors: Sequence[Rect]) -> int:
-    """The monitor that shows most of it."""
+    """Return the index of the monitor that shows most of the rectangle."""
     shown = [rect.intersect(monitor) for monitor in monitors]
     return max(range(len(monitors)), key=lambda index: shown[index].width * shown[index].height, default=0)
 
 
 def layout_half(room: Rect, layout: str) -> Rect:
-    """The left_half, right_half, top_half or bottom_half of a rectangle."""
+    """Return the left_half, right_half, top_half or bottom_half of a rectangle."""
     width, height = room.width // 2, room.height // 2
     return {
         "left_half": Rect(room.x, room.y, width, room.height),
@@ -39,7 +39,7 @@ def layout_half(room: Rect, layout: str) -> Rect:
 
 
 def drag_points(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """The points of a drag, the end included."""
+    """Return the points of a drag, including the end."""
     return [
         (
             start[0] + round((end[0] - start[0]) * step / DRAG_STEPS),

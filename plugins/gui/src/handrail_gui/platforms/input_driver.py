@@ -1,4 +1,4 @@
-"""What tools need to act on a desktop, whatever the platform: the capability `hands` (scope desktop)."""
+"""Platform-independent interface for acting on a desktop: the capability `hands` (scope desktop)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SurfaceCheck = Callable[[Sequence[Window]], None]
 
 @dataclass(frozen=True, slots=True)
 class WindowPlacement:
-    """Where to put a window: its own area in screen pixels, without decoration; None leaves a value as it is."""
+    """Requested window geometry: the content area in screen pixels, without decoration; None keeps a value as it is."""
 
     x: int | None = None
     y: int | None = None
@@ -40,40 +40,41 @@ class ClipboardDriver(Protocol):
     """The capability `clipboard` (scope desktop)."""
 
     async def clipboard_text(self, selection: ClipboardSelection = "clipboard") -> str | None:
-        """Its text, None when it has none; `Downstream` when it has one that cannot be had."""
+        """Return the text, or None without any. Raises `Downstream` if there is text that cannot be retrieved."""
         ...
 
     async def clipboard_formats(self, selection: ClipboardSelection = "clipboard") -> list[str]:
-        """Its formats, as the platform names them."""
+        """Return the available formats, as the platform names them."""
         ...
 
     async def write_clipboard(self, text: str, selection: ClipboardSelection = "clipboard") -> None:
-        """Put a text into it, for as long as nobody puts something else there."""
+        """Put a text on the clipboard, where it stays until replaced."""
         ...
 
 
 class InputDriver(ClipboardDriver, Protocol):
-    """Pointer, keyboard, windows and clipboard. Points are screen pixels.
+    """Pointer, keyboard, windows and clipboard of a desktop. Points are screen pixels.
 
-    Each input method is one step that is done whole or not at all, and raises `Failsafe` before it when a person has moved the pointer into a
-    corner of the screen, `PersonAtWork` when one uses mouse or keyboard since `check`; everything that was held is released then.
+    Each input method is one step that is done completely or not at all. Before the step it raises `Failsafe` if the
+    user has moved the pointer into a corner of the screen, and `PersonAtWork` if the user has used the mouse or
+    keyboard since `check`; everything held down is released first.
     """
 
     @property
     def private(self) -> bool:
-        """Whether the desktop is a private one, where nobody else types."""
+        """True if the desktop is private, so that no one else types there."""
         ...
 
     def by_hand(self) -> InputDriver:
-        """The same desktop for a person's own use: no corner and no other hand stops it."""
+        """Return the same desktop for manual control, where neither screen corners nor other user input stop it."""
         ...
 
     async def pointer(self) -> tuple[int, int]:
-        """Where the pointer is."""
+        """Return the position of the pointer."""
         ...
 
     async def check(self) -> None:
-        """Wait while a person uses mouse or keyboard; raise `Failsafe` when they have moved the pointer into a corner."""
+        """Wait while the user uses the mouse or keyboard; raise `Failsafe` if they moved the pointer into a corner."""
         ...
 
     async def move(self, x: int, y: int) -> None:
@@ -93,7 +94,7 @@ class InputDriver(ClipboardDriver, Protocol):
         ...
 
     async def scroll(self, direction: str) -> None:
-        """One notch of the wheel: up, down, left, right."""
+        """Turn the wheel by one notch: up, down, left, right."""
         ...
 
     async def drag_over(self, x: int, y: int) -> None:
@@ -105,11 +106,11 @@ class InputDriver(ClipboardDriver, Protocol):
         ...
 
     async def release_all(self) -> None:
-        """Let go of every button and key that is held, and of keys that were lent to letters of other scripts."""
+        """Release every held button and key, and the keys remapped for characters of other scripts."""
         ...
 
     async def pieces(self, text: str) -> list[str]:
-        """The text in pieces that `type_piece` can type."""
+        """Split the text into pieces that `type_piece` can type."""
         ...
 
     async def type_piece(self, piece: str) -> None:
@@ -121,9 +122,10 @@ class InputDriver(ClipboardDriver, Protocol):
         ...
 
     async def paste(self, text: str, chord: KeyChord) -> bool:
-        """Paste by `chord` and put the clipboard back in all its formats.
+        """Paste with `chord` and restore the clipboard in all its formats.
 
-        False when no program took the text, or when the formats could not be put back, so that nothing was tried.
+        Returns False if no program took the text, or if the formats could not be restored, in which case nothing was
+        tried.
         """
         ...
 
@@ -136,15 +138,18 @@ class InputDriver(ClipboardDriver, Protocol):
         ...
 
     async def terminals(self) -> list[TerminalWindow]:
-        """The windows whose programs run others on a terminal of their own, so that typed text is a command; topmost first."""
+        """Return the windows whose programs run others on a terminal, where typed text is a command; topmost first."""
         ...
 
     async def idle(self) -> float | None:
-        """Seconds since the last input of anybody, ours too; None where the platform does not count them."""
+        """Return the seconds since the last input by anyone, including our own; None if the platform does not count."""
         ...
 
     async def gets_keys(self, window: str) -> bool:
-        """Whether what is typed goes to a window, by its id, or to one inside it: a window manager may come late to say which is active."""
+        """Return True if typed keys go to the window with that id or to one inside it.
+
+        A window manager may be late to report which window is active.
+        """
         ...
 
     async def activate(self, window: str) -> bool:
@@ -164,7 +169,10 @@ class InputDriver(ClipboardDriver, Protocol):
         ...
 
     async def restore(self, window: str) -> bool:
-        """Undo the last of minimized, fullscreen and maximized; False when nothing changes. A window that is none of them stays as it is."""
+        """Undo the last of minimized, fullscreen and maximized; False if nothing changes.
+
+        A window in none of these states stays as it is.
+        """
         ...
 
     async def place(self, window: str, where: WindowPlacement) -> PlacementResult:

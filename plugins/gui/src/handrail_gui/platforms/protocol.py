@@ -1,4 +1,4 @@
-"""What a platform's own calls have to do for a desktop to be worked. Every method is called in one thread, in order."""
+"""Interface to a platform's own API for operating a desktop. All methods are called in one thread, in order."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class NativeWindows(Protocol):
     """Monitors and windows. A change is asked for here, and read back by `managing`."""
 
     def monitors(self) -> Sequence[NativeMonitor]:
-        """The monitors, the main one first."""
+        """Return the monitors, the main one first."""
         ...
 
     def windows(self) -> list[Window]:
-        """The windows of the task list, topmost first."""
+        """Return the windows of the task list, topmost first."""
         ...
 
     def surfaces(self) -> list[Window]:
@@ -42,7 +42,7 @@ class NativeWindows(Protocol):
         ...
 
     def terminals(self) -> list[TerminalWindow]:
-        """The windows that are terminals, topmost first."""
+        """Return the terminal windows, topmost first."""
         ...
 
     def ask_active(self, window: str) -> None:
@@ -50,7 +50,10 @@ class NativeWindows(Protocol):
         ...
 
     def has_keyboard(self, window: str) -> bool:
-        """Whether it gets what is typed; `Downstream` when an open menu takes that, whatever window is active."""
+        """Return True if the window receives typed keys.
+
+        Raises `Downstream` if an open menu takes them, whatever window is active.
+        """
         ...
 
     def ask_state(self, window: str, state: WindowState) -> None:
@@ -67,10 +70,10 @@ class NativeWindows(Protocol):
 
 
 class NativeInput(Protocol):
-    """Mouse and keyboard. Nothing here asks whether a person is at work: `NativeInputDriver` does."""
+    """Mouse and keyboard. Nothing here checks if the user is at work; `NativeInputDriver` does."""
 
     def pointer(self) -> tuple[int, int]:
-        """Where the pointer is."""
+        """Return the position of the pointer."""
         ...
 
     def move(self, x: int, y: int) -> None:
@@ -82,11 +85,11 @@ class NativeInput(Protocol):
         ...
 
     def wheel(self, direction: str) -> None:
-        """One notch: up, down, left, right."""
+        """Turn the wheel by one notch: up, down, left, right."""
         ...
 
     def chord(self, chord: KeyChord) -> None:
-        """Press keys together and release them, whatever happens."""
+        """Press keys together and release them, even on errors."""
         ...
 
     def type_text(self, text: str) -> None:
@@ -94,7 +97,7 @@ class NativeInput(Protocol):
         ...
 
     def release_keys(self) -> None:
-        """Let go of every key that is held."""
+        """Release every held key."""
         ...
 
     def check_open(self) -> None:
@@ -102,11 +105,11 @@ class NativeInput(Protocol):
         ...
 
     def person(self) -> float | None:
-        """Seconds since a person's own input, None when there was none since we began; ours does not count."""
+        """Return the seconds since the user's own input; None without any since we began. Our input does not count."""
         ...
 
     def idle(self) -> float | None:
-        """Seconds since anybody's input."""
+        """Return the seconds since the last input by anyone."""
         ...
 
     def worked_through(self) -> bool:
@@ -118,11 +121,11 @@ class NativeClipboard(Protocol):
     """The clipboard."""
 
     def text(self) -> str | None:
-        """Its text, None when it has none."""
+        """Return the text, or None without any."""
         ...
 
     def formats(self) -> list[str]:
-        """Its formats, as the platform names them."""
+        """Return the available formats, as the platform names them."""
         ...
 
     def write(self, text: str) -> None:
@@ -130,14 +133,14 @@ class NativeClipboard(Protocol):
         ...
 
     def lend(self, text: str, paste: Callable[[], None]) -> bool:
-        """Have the text in it while `paste` is done and until a program has taken it, then put all formats back.
+        """Offer the text while `paste` runs and until a program has taken it, then restore all formats.
 
-        False when none took it, or when the formats cannot all be put back, so that nothing was tried.
+        Returns False if no program took it, or if not all formats can be restored, in which case nothing was tried.
         """
         ...
 
     def saved(self) -> Any:
-        """All of it, for `put_back`; None when it cannot all be had."""
+        """Return the whole content, for `put_back`; None if some of it cannot be retrieved."""
         ...
 
     def put_back(self, saved: Any) -> None:
@@ -158,7 +161,7 @@ class NativeSystem(Protocol):
     def clipping(self) -> NativeClipboard: ...
 
     def grab(self, area: Rect) -> Any:
-        """The pixels of a part of the screen: height x width x 3, BGR, one for each screen pixel."""
+        """Capture the pixels of a part of the screen: height x width x 3, BGR, one for each screen pixel."""
         ...
 
     def end(self) -> None:

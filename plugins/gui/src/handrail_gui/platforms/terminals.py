@@ -1,4 +1,7 @@
-"""Which windows are terminals, and what reads their keys: found in /proc, where a terminal emulator holds the master of a pseudo-terminal."""
+"""Detection of terminal windows and of the programs that read their keys.
+
+Found in /proc, where a terminal emulator holds the master of a pseudo-terminal.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ class TerminalWindow:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStat:
-    """What /proc/PID/stat tells: the terminal (0: none) and the group of processes that reads its keys (-1: none)."""
+    """Fields of /proc/PID/stat.
+
+    Among them the terminal (0: none) and the process group that reads its keys (-1: none).
+    """
 
     pid: int
     parent: int
@@ -43,7 +49,7 @@ class ProcessStat:
 
 
 def identify_terminal(window: str, pid: int | None, classes: Sequence[str], *, active: bool) -> TerminalWindow | None:
-    """The terminal that a window is; None when it is none."""
+    """Return the terminal in a window, or None if it is not a terminal."""
     if pid is None or not has_pty_master(pid):
         known = any(TERMINAL_CLASS_PART in name.casefold() for name in classes)
         return TerminalWindow(window, active) if known else None
@@ -63,7 +69,7 @@ def identify_terminal(window: str, pid: int | None, classes: Sequence[str], *, a
 
 
 def has_pty_master(pid: int) -> bool:
-    """Whether a process holds the master side of a pseudo-terminal, as an emulator does."""
+    """Return True if a process holds the master side of a pseudo-terminal, as a terminal emulator does."""
     try:
         return any(_read_link(link) in PTY_MASTERS for link in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
@@ -99,7 +105,7 @@ def _read_process_name(pid: int) -> str:
 
 
 def _read_shell_names() -> frozenset[str]:
-    """The names of this system's shells whose language is like bash's."""
+    """Return the names of this system's shells whose language is like bash's."""
     try:
         lines = SHELLS_FILE.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a Wayland session lets a program do: the clipboard, by the programs of wl-clipboard; and what it does not."""
+"""Wayland sessions: clipboard access through wl-clipboard, and diagnosis of what a program may not do."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ WAYLAND_LIMITATION = "a Wayland session, where neither other programs' windows n
 
 
 def is_wayland(desktop: Desktop) -> bool:
-    """Whether the desktop is a person's Wayland session."""
+    """Return True if the desktop is the user's Wayland session."""
     return bool(desktop.environment.get("WAYLAND_DISPLAY")) and not desktop.private
 
 
 @dataclass(frozen=True, slots=True)
 class WaylandClipboard:
-    """The clipboard of a Wayland session. What is written stays: wl-copy goes on offering it by itself."""
+    """Clipboard of a Wayland session. Written text stays available because wl-copy keeps offering it."""
 
     environment: Mapping[str, str]
 
     async def clipboard_text(self, selection: ClipboardSelection = "clipboard") -> str | None:
-        """Its text, None when it has none."""
+        """Return the text, or None without any."""
         offered = await self.clipboard_formats(selection)
         name = next((name for name in TEXT_TYPES if name in offered), None)
         if name is None:
@@ -45,7 +45,7 @@ class WaylandClipboard:
         return data.decode("utf-8", "replace")
 
     async def clipboard_formats(self, selection: ClipboardSelection = "clipboard") -> list[str]:
-        """Its formats, as media types; empty when there is nothing in it."""
+        """Return the available formats as media types; empty if the clipboard is empty."""
         told = await self._run("wl-paste", "--list-types", *_selection_flags(selection), empty=(1,))
         return told.decode("utf-8", "replace").split("\n")[:-1] if told else []
 
@@ -56,7 +56,7 @@ class WaylandClipboard:
         )
 
     async def _run(self, *argv: str, given: bytes | None = None, empty: Sequence[int] = ()) -> bytes:
-        """What the program prints; nothing for an exit code in `empty`. It is ended when it takes too long."""
+        """Return the program's output; empty for an exit code in `empty`. The program is ended if it takes too long."""
         # wl-copy stays in the background with the streams that it was given.
         reads = given is None
         try:
@@ -102,7 +102,7 @@ class WaylandClipboard:
         return bytes(data)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; there is nothing to release."""
 
 
 def _selection_flags(selection: ClipboardSelection) -> list[str]:
@@ -110,7 +110,7 @@ def _selection_flags(selection: ClipboardSelection) -> list[str]:
 
 
 async def diagnose_session(session: Session) -> Sequence[Finding]:
-    """What works in the Wayland session that is chosen, and what does not; nothing elsewhere."""
+    """Report what works in the selected Wayland session and what does not; nothing for other desktops."""
     desktop = await session.desktop()
     if not is_wayland(desktop):
         return ()
@@ -132,7 +132,10 @@ async def _diagnose_clipboard(environment: Mapping[str, str]) -> Finding:
 
 
 async def _diagnose_portals(environment: Mapping[str, str]) -> Finding:
-    """The portals that the desktop's session bus offers. None of them is used; a person sees what there would be."""
+    """Report the portals offered by the desktop's session bus.
+
+    None of them is used; the report shows the user what would be available.
+    """
     name = "Wayland: portals"
     told = await _introspect_portals(environment)
     there = [portal for portal in PORTAL_NAMES if f'org.freedesktop.portal.{portal}"' in told]

@@ -1,1 +1,4 @@
-"""Private desktops: a virtual screen with a window manager and buses of its own, which ends with the process that started it."""
+"""Private desktops: a virtual screen with its own window manager and buses.
+
+A private desktop ends with the process that started it.
+"""

@@ -40,7 +40,7 @@ TOOLKIT_ENVIRONMENT = {
 
 
 def format_mark(token: str) -> str:
-    """What stands in the environment of all that is on the desktop with this token."""
+    """Return the environment entry shared by everything on the desktop with this token."""
     return f"{MARK_VARIABLE}={token}"
 
 
@@ -70,10 +70,10 @@ class DesktopServices:
         os.close(managing)
 
     def _prepare(self) -> None:
-        """The folders and files that stand in for the person's own.
+        """Create the directories and files that replace the user's own.
 
-        HOME stays: files go where the task says. Settings, recent files, caches and profiles are temporary, which also keeps a browser
-        from opening its window in the person's running one.
+        HOME stays: files go where the task says. Settings, recent files, caches and profiles are temporary, which also
+        prevents a browser from opening its window in the user's running instance.
         """
         homes = {f"XDG_{name}_HOME": self.folder / name.lower() for name in ("CONFIG", "DATA", "CACHE", "STATE")} | {
             "XDG_RUNTIME_DIR": self.folder / "runtime"
@@ -112,7 +112,10 @@ class DesktopServices:
         self.environment["DISPLAY"] = f":{number}"
 
     def _window_manager(self) -> int:
-        """A pipe that gets a line when the window manager manages: its `--startup` command runs after that."""
+        """Start the window manager; return a pipe that receives a line once it manages windows.
+
+        Its `--startup` command runs after that.
+        """
         reading, writing = os.pipe()
         rules = str(Path(__file__).with_name("openbox.xml"))
         told = f"/bin/sh -c {shlex.quote('echo ready')}"
@@ -141,9 +144,10 @@ class DesktopServices:
         os.close(reading)
 
     def _accessibility(self) -> None:
-        """The accessibility bus (started by asking for its address), switched on for toolkits that wait for that, and its registry.
+        """Start the accessibility bus and its registry.
 
-        ScreenReaderEnabled stays off: programs would change how they look and speak.
+        The bus starts when asked for its address, and is switched on for toolkits that wait for that.
+        ScreenReaderEnabled stays off: programs would change their appearance and behavior.
         """
         bus = ["--session", "--dest=org.a11y.Bus", "/org/a11y/bus"]
         told = self._ask(*bus, "org.a11y.Bus.GetAddress")
@@ -171,6 +175,6 @@ class DesktopServices:
 
 
 def _utf8_locale(host: Mapping[str, str]) -> dict[str, str]:
-    """What makes the locale one that has all letters, where it is not."""
+    """Return the variables that make the locale UTF-8; empty if it already is."""
     locale = host.get("LC_ALL") or host.get("LC_CTYPE") or host.get("LANG") or ""
     return {} if "utf" in locale.lower() else {"LC_ALL": "C.UTF-8"}

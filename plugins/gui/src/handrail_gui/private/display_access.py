@@ -1,7 +1,8 @@
-"""Who may use a private X server: the holder of a random cookie, and the user who started it. Standard library only.
+"""Access control of a private X server: holders of a random cookie, and the user who started it.
 
-The cookie closes the server to everyone else on the machine. The user is let in by name as well, so that a library which looks for a
-cookie only in `os.environ` of its own process (libxcb does) works several desktops at once. Formats: Xau(3), X protocol encoding.
+Standard library only. The cookie closes the server to everyone else on the machine. The user is also admitted by name,
+so that a library that looks for a cookie only in `os.environ` of its own process (libxcb does) can operate several
+desktops at once. Formats: Xau(3), X protocol encoding.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ LOCAL_PROCESS_ID = 2
 
 
 def create_cookie() -> bytes:
-    """16 random bytes."""
+    """Return 16 random bytes."""
     return secrets.token_bytes(16)
 
 
 def write_cookie(path: Path, cookie: bytes, *, display: str | None = None) -> None:
-    """An Xauthority file, 0600, for the display of that number on this machine; for any display while the number is not known."""
+    """Write an Xauthority file, mode 0600, for that display number on this machine; for any display if None.
+
+    None is passed while the number is not yet known.
+    """
     entries = [_encode_entry(FAMILY_WILD, b"", b"", cookie)]
     if display is not None:
         entries.insert(0, _encode_entry(FAMILY_LOCAL, socket.gethostname().encode(), display.encode(), cookie))
@@ -64,7 +68,10 @@ def admit_user(display: str, cookie: bytes, *, uid: int, timeout: float) -> None
 
 
 def list_client_pids(display: str, *, timeout: float) -> set[int]:
-    """The ids of all processes that are connected to a display, which its user must be; OSError when the server does not say."""
+    """Return the ids of all processes connected to a display, whose user must be ours.
+
+    Raises OSError if the server does not report them.
+    """
     with _connect_to_server(display, timeout) as server:
         server.sendall(
             struct.pack(
@@ -105,7 +112,7 @@ def _connect_to_server(display: str, timeout: float, cookie: bytes = b"") -> Gen
 
 
 def _read_reply(server: socket.socket, what: str) -> bytes:
-    """The reply to a request, whole."""
+    """Read the complete reply to a request."""
     head = _receive_exactly(server, 32)
     if head[0] != 1:
         raise OSError(f"the X server did not {what}")

@@ -42,7 +42,7 @@ class NamedDesktop:
         return Desktop(self.name, self.display, environment=self.environment, private=True)
 
     def line(self) -> dict[str, Any]:
-        """What `handrail desktop status` says of it."""
+        """Return the line shown by `handrail desktop status`."""
         return {
             "name": self.name,
             "display": self.display,
@@ -60,11 +60,11 @@ class NamedDesktops:
     state: Path
 
     def all(self) -> list[NamedDesktop]:
-        """Those that are running, by name."""
+        """Return the running named desktops."""
         return [NamedDesktop(running, **running.details) for running in self._ledger.all(DESKTOP_KIND) if running.alive]
 
     def find(self, name: str) -> NamedDesktop:
-        """The running desktop of that name; `DesktopError` names those that may be chosen."""
+        """Return the running desktop of that name; raise `DesktopError` with suggestions if there is none."""
         found = self._by_name
         if name in found:
             return found[name]
@@ -74,7 +74,7 @@ class NamedDesktops:
         )
 
     def start(self, name: str, *, width: int = 1280, height: int = 800) -> NamedDesktop:
-        """A new desktop that goes on after this process."""
+        """Start a new desktop that outlives this process."""
         if not DESKTOP_NAME.fullmatch(name) or name in RESERVED_NAMES:
             raise DesktopError(
                 f"{name!r} cannot be a desktop's name",
@@ -116,7 +116,7 @@ class NamedDesktops:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Two commands that start a desktop at once take turns."""
+        """Serialize commands that start a desktop at the same time."""
         with open(ensure_private_folder(self._ledger.folder) / "lock", "w", encoding="utf-8") as file:
             lock_open_file(file.fileno())
             yield

@@ -27,9 +27,10 @@ def set_process_property(option: int, value: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSpec:
-    """What is to be started, and how; it gets the signal `last_word` when the process that starts it dies.
+    """Program to start, and how; it gets the signal `last_word` when the process that starts it dies.
 
-    `keep` are descriptors it inherits under their own numbers. `detached` gives it a session of its own, out of reach of a terminal's Ctrl-C.
+    `keep` are descriptors it inherits under their own numbers. `detached` gives it a session of its own, out of reach
+    of a terminal's Ctrl-C.
     """
 
     argv: Sequence[str]
@@ -42,7 +43,7 @@ class ProgramSpec:
 
 
 def spawn_program(program: ProgramSpec) -> int:
-    """The id of its new process, which the caller waits for with `reap_children`."""
+    """Start a program and return its process id, which the caller waits for with `reap_children`."""
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -76,7 +77,10 @@ def _exec_program(program: ProgramSpec, parent: int) -> None:
 
 
 def read_first_line(descriptor: int, *, of: str, pid: int, deadline: float) -> str:
-    """The first line that a program writes to a pipe; `StartFailed` when it ends or `deadline` (monotonic) passes first."""
+    """Read the first line that a program writes to a pipe.
+
+    Raises `StartFailed` if the program ends or `deadline` (monotonic) passes first.
+    """
     told = b""
     while b"\n" not in told:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - monotonic()))
@@ -95,7 +99,10 @@ def _describe_exit(pid: int) -> str:
 
 
 def read_output(argv: Sequence[str], *, environment: Mapping[str, str], log: int, deadline: float) -> str:
-    """What a short program prints; `StartFailed` with its exit code, or when `deadline` (monotonic) passes."""
+    """Return the output of a short program.
+
+    Raises `StartFailed` with its exit code, or if `deadline` (monotonic) passes.
+    """
     reading, writing = os.pipe()
     try:
         pid = spawn_program(ProgramSpec(argv, environment, stdio=(log, writing, log)))

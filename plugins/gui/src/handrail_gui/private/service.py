@@ -37,13 +37,13 @@ class LocalDesktops:
     _started: list[PrivateDesktop] = field(default_factory=list[PrivateDesktop])
 
     async def current(self) -> Desktop:
-        """The person's own; `display` is None where there is no screen."""
+        """Return the user's own desktop; `display` is None without a screen."""
         own = {name: self.environment[name] for name in SESSION_VARIABLES if self.environment.get(name)}
         # Elsewhere a screen needs no variable to be found by.
         return Desktop("current", own.get("DISPLAY") or NATIVE_DISPLAYS.get(sys.platform), environment=own)
 
     async def start(self, name: str, *, width: int = 1280, height: int = 800) -> Desktop:
-        """A new private desktop that ends when this process does; `DesktopError` says what is missing."""
+        """Start a private desktop that ends with this process; raise `DesktopError` saying what is missing."""
 
         begun: list[PrivateDesktop] = []
 
@@ -58,7 +58,7 @@ class LocalDesktops:
         return begun[0].desktop
 
     async def attach(self, name: str) -> Desktop:
-        """One that `handrail desktop start` left running; `DesktopError` names those that are."""
+        """Return a desktop that `handrail desktop start` left running; raise `DesktopError` with those that are."""
         return NamedDesktops(self.state).find(name).desktop
 
     async def stop(self, desktop: Desktop) -> None:
@@ -79,6 +79,6 @@ class LocalDesktops:
 
 
 async def open_desktops(context: ServiceContext) -> LocalDesktops:
-    """The service; it starts nothing by itself."""
+    """Create the service; opening it starts nothing."""
     environment = context.environment
     return LocalDesktops(context.state, environment)

@@ -1,12 +1,13 @@
-"""The process that owns a private desktop and ends it, whatever happens to whom.
+"""Supervisor process that owns a private desktop and always ends it.
 
     python -P -m handrail_gui.private.supervisor
 
-It reads JSON lines from its standard input and writes JSON lines to its standard output. The first line is the order (`DesktopOrder`); it answers
-`{"display", "environment", "pids", "width", "height"}` when everything is ready, or `{"error"}`. After that, `{"run": …}` starts a program whose
-end is told as `{"exit": code}`. The desktop ends when the input does or the owner dies, unless the order says `keep`; on SIGTERM; and
-when its X server or session bus dies. A second process, the guard, waits for nothing but this one's death, and cleans up if this one was killed.
-Standard library only, so that it starts at once and stays small.
+It reads JSON lines from standard input and writes JSON lines to standard output. The first line is the order
+(`DesktopOrder`); it answers `{"display", "environment", "pids", "width", "height"}` when everything is ready, or
+`{"error"}`. After that, `{"run": …}` starts a program whose end is reported as `{"exit": code}`. The desktop ends when
+the input does or the owner dies, unless the order says `keep`; on SIGTERM; and when its X server or session bus dies.
+A second process, the guard, only waits for this one's death, and cleans up if this one was killed.
+Standard library only, so that it starts quickly and stays small.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ VITAL_PROGRAMS = ("Xvfb", "dbus-daemon")
 
 @dataclass(frozen=True, slots=True)
 class DesktopOrder:
-    """What the first line asks for: `owner` is the process whose death ends the desktop, `keep` that none does."""
+    """The order in the first input line.
+
+    `owner` is the process whose death ends the desktop; with `keep`, no process's death does.
+    """
 
     token: str
     width: int
@@ -86,7 +90,10 @@ class DesktopSupervisor:
                     self.ending = True
 
     def hear_signals(self) -> None:
-        """Let `wake` be readable after a child's death or SIGTERM. Before anyone is told of the desktop: they may end it at once."""
+        """Make `wake` readable after a child's death or SIGTERM.
+
+        Called before anyone learns of the desktop, because they may end it at once.
+        """
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -112,7 +119,7 @@ class DesktopSupervisor:
             self._run(**json.loads(line)["run"])
 
     def _run(self, argv: list[str], cwd: str, environment: dict[str, str], stdio: tuple[int, int, int]) -> None:
-        """Start a program in the owner's session, so that a terminal's keys reach it."""
+        """Start a program in the owner's session, so that keys pressed in a terminal reach it."""
         pid = spawn_program(
             ProgramSpec(argv, {**environment, **self.parts.environment}, stdio, cwd=cwd, detached=False)
         )
@@ -122,7 +129,10 @@ class DesktopSupervisor:
         write_message({"pid": pid})
 
     def _hidden(self) -> set[int]:
-        """Programs on the screen that do not show how they were started. Others that have no mark are on it as guests, such as our owner."""
+        """Return the programs on the screen whose environment cannot be read.
+
+        Other programs without a mark are guests on the screen, such as our owner.
+        """
         display = self.parts.environment.get("DISPLAY")
         try:
             found = list_client_pids(display.removeprefix(":"), timeout=0.5) if display else set[int]()
@@ -151,7 +161,7 @@ class DesktopSupervisor:
 
 
 def _ignore_signal(*_: object) -> None:
-    """A handler that does nothing lets the signal wake up whoever waits."""
+    """Do nothing; installing this handler lets the signal wake up the waiting poll."""
 
 
 def clean_up_desktop(token: str, folder: Path, *, spared: set[int]) -> None:
@@ -173,7 +183,7 @@ def clean_up_desktop(token: str, folder: Path, *, spared: set[int]) -> None:
 
 
 def start_guard(token: str, folder: Path) -> int:
-    """The id of a process that cleans up once this one is dead."""
+    """Start a process that cleans up once this one is dead; return its id."""
     watched = os.pidfd_open(os.getpid())
     guard = os.fork()
     if guard:
@@ -194,13 +204,13 @@ def start_guard(token: str, folder: Path) -> int:
 
 
 def write_message(message: dict[str, Any]) -> None:
-    """A JSON line for the owner, who may be gone."""
+    """Write a JSON line for the owner, who may be gone."""
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(message).encode() + b"\n")
 
 
 def read_order() -> tuple[DesktopOrder, bytes]:
-    """The first line of the input, and what came after it."""
+    """Read the first line of the input; return it with what came after it."""
     told = b""
     while b"\n" not in told:
         chunk = os.read(0, 65536)
@@ -219,7 +229,7 @@ def disable_fd_inheritance() -> None:
 
 
 def read_log_tail(folder: Path) -> str:
-    """The last lines that the servers wrote, for an error's text."""
+    """Return the last lines that the servers wrote, for an error message."""
     with contextlib.suppress(OSError):
         lines = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return " | ".join(lines[-4:])

@@ -36,7 +36,7 @@ ACCESSIBILITY_SERVICE_FILE = "dbus-1/services/org.a11y.Bus.service"
 
 
 def describe_missing_programs() -> str | None:
-    """What a private desktop lacks on this machine, with the cure; None when nothing."""
+    """Return what a private desktop lacks on this machine and how to install it; None if nothing is missing."""
     if sys.platform != "linux":
         return "private desktops need Linux with an X server (Xvfb)"
     programs = find_own_programs()
@@ -97,9 +97,10 @@ class PrivateDesktop:
         pass_descriptors: tuple[int, ...] = (),
         detached: bool = True,
     ) -> PrivateDesktop:
-        """A new desktop, ready to be used; `DesktopError` says what is missing or failed.
+        """Start a desktop and wait until it is ready; raise `DesktopError` saying what is missing or failed.
 
-        `keep`: it outlives this process. `pass_descriptors` are open ones that `run` may name. `detached` keeps a terminal's Ctrl-C from it.
+        `keep`: it outlives this process. `pass_descriptors` are open ones that `run` may name. `detached` shields it
+        from a terminal's Ctrl-C.
         """
         if not (MIN_SCREEN_SIDE <= width <= MAX_SCREEN_SIDE and MIN_SCREEN_SIDE <= height <= MAX_SCREEN_SIDE):
             raise DesktopError(
@@ -137,7 +138,10 @@ class PrivateDesktop:
             raise DesktopError(f"the desktop {self.desktop.name!r} has ended") from exc
 
     def listen(self, timeout: float | None = None) -> dict[str, Any]:
-        """The supervisor's next line; `DesktopError` when it reports an error, ends, or is silent for `timeout` seconds."""
+        """Read the supervisor's next line.
+
+        Raises `DesktopError` if it reports an error, ends, or is silent for `timeout` seconds.
+        """
         assert self.process.stdout is not None
         source = self.process.stdout.fileno()
         deadline = None if timeout is None else monotonic() + timeout
@@ -157,16 +161,16 @@ class PrivateDesktop:
 
     @property
     def mark(self) -> str:
-        """What stands in the environment of all that is on it."""
+        """The environment entry shared by everything on the desktop."""
         return format_mark(self.token)
 
     @property
     def running(self) -> bool:
-        """Whether its supervisor is."""
+        """True if its supervisor is running."""
         return self.process.poll() is None
 
     def let_go(self) -> None:
-        """Give up a desktop that was started with `keep`: it goes on without this process."""
+        """Detach from a desktop started with `keep`: it continues without this process."""
         self._hang_up()
         # Popen warns of a child that is still running when it is forgotten; this one is meant to be.
         self.process.returncode = 0

@@ -1,4 +1,4 @@
-"""The tools of a person who works a desktop from elsewhere: `handrail control`. No agent may call them."""
+"""Tools for a user who operates a desktop remotely: `handrail control`. Agents may not call them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def _use_button(hands: InputDriver, action: ManualAction) -> None:
 async def _resolve_target(
     hands: InputDriver, place: tuple[int | None, int | None], step: tuple[int | None, int | None]
 ) -> tuple[int, int] | None:
-    """Where to go first; None to stay."""
+    """Return the point to move to first; None to stay."""
     given, stepped = (any(number is not None for number in pair) for pair in (place, step))
     if given and stepped:
         raise InvalidArguments("give x and y, or dx and dy, not both")

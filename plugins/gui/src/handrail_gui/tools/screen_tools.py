@@ -85,7 +85,7 @@ def _latest_observation(context: ToolContext) -> Observation | None:
 
 
 def _build_result(sight: capture.ObserveResult, seen: Observation, before: Observation | None) -> dict[str, Any]:
-    """The result without pictures; with an earlier observation, only what is different."""
+    """Build the result without pictures; with an earlier observation, only the differences."""
     result: dict[str, Any] = {
         "stdout": capture.format_observation(sight, seen),
         "ui_elements": capture.serialize_elements(seen.elements, seen.transform),

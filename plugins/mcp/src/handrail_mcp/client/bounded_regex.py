@@ -18,12 +18,15 @@ REGEX_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|[()]|\{(?P<least>\d*)
 
 
 class UndecidableMatch(ValueError):
-    """Whether a value fits cannot be told within bounds."""
+    """Match that cannot be decided within bounds."""
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Callable[[str], bool]:
-    """Whether a text holds what the pattern means. Raises `UndecidableMatch` for what is no pattern, and later for a text that takes too long."""
+    """Return a function that checks if a text contains a match of the pattern.
+
+    Raises `UndecidableMatch` for an invalid pattern; the function raises it for a text that takes too long to match.
+    """
     import re2  # pyright: ignore[reportMissingTypeStubs]
 
     if len(pattern) > MAX_PATTERN:
@@ -39,7 +42,7 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def _compile_with_lookaround(pattern: str) -> Callable[[str], bool]:
-    """For what linear time cannot do: a limit instead."""
+    """Compile a pattern that has no linear-time matcher, with a limit on its expanded size and on the time per text."""
     import regex
 
     if _estimate_expanded_size(pattern) > MAX_EXPANDED:

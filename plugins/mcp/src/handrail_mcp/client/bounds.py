@@ -1,6 +1,7 @@
-"""How many values a message of a server may hold.
+"""Limit on the number of values in a server's message.
 
-They are counted before anything is made of them: values take far more memory than their text, and telling what is wrong with them more still.
+They are counted before the message is parsed: parsed values take far more memory than their text, and validation
+errors about them even more.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FREE = frozenset(
 
 
 def is_too_large(text: bytes) -> bool:
-    """Return True for the text of a message that holds too many values; what stands in its strings does not count."""
+    """Return True if the text of a message holds too many values; the content of its strings does not count."""
     if text.count(b",") <= MOST_VALUES:
         return False
     return STRING.sub(b"", text).count(b",") > MOST_VALUES

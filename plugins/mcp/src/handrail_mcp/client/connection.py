@@ -57,7 +57,7 @@ CLIENT_INFO = types.Implementation(name="handrail", version=handrail.__version__
 
 
 class ConnectionState(StrEnum):
-    """How it stands with a server."""
+    """State of the connection to a server."""
 
     STARTING = "starting"
     READY = "ready"
@@ -67,7 +67,7 @@ class ConnectionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """What a server has to offer."""
+    """Tools, resources and resource templates that a server has listed."""
 
     tools: tuple[DeclaredTool, ...] = ()
     resources: tuple[types.Resource, ...] = ()
@@ -78,7 +78,7 @@ class ServerListing:
 
 @dataclass(eq=False, slots=True)
 class ActiveCall:
-    """A call that is under way. The time that a person takes to answer the server does not count."""
+    """Running call. The time that the user takes to answer the server's questions does not count."""
 
     context: ToolContext
     until: float
@@ -92,7 +92,10 @@ class ActiveCall:
 
 @dataclass(eq=False)
 class ServerConnection:
-    """Made, started, closed; in between it keeps itself alive. `changed` is told when the listing is another one."""
+    """Connection to a server: created, started and closed by its owner; in between it reconnects on its own.
+
+    `changed` is called when the listing has changed.
+    """
 
     name: str
     settings: ServerSettings
@@ -136,7 +139,7 @@ class ServerConnection:
             self._task.cancel()
 
     def told(self) -> dict[str, Any]:
-        """How it stands with it, as plain data."""
+        """Return the state of the connection as plain data."""
         return {
             "name": self.name,
             "state": str(self.state),
@@ -148,20 +151,23 @@ class ServerConnection:
 
     @property
     def present(self) -> bool:
-        """Whether what it has listed is offered."""
+        """True if the listed tools and resources are offered.
+
+        They still are during the first `PATIENCE` attempts to reconnect.
+        """
         return self.state is ConnectionState.READY or (
             self.state is ConnectionState.WAITING and self._attempts <= PATIENCE
         )
 
     @property
     def under_way(self) -> int:
-        """How many requests wait for an answer."""
+        """Number of requests waiting for a response."""
         return len(self._requests)
 
     # Requests
 
     async def call_tool(self, tool: str, args: dict[str, Any], context: ToolContext) -> types.CallToolResult:
-        """One call, once. Raises `ToolError` for everything that is no result of the tool."""
+        """Call a tool once; everything that is not a result of the tool raises `ToolError`."""
         client = await self._reached(tool)
         call = ActiveCall(context, monotonic() + self.settings.timeout)
 
@@ -177,7 +183,7 @@ class ServerConnection:
         return await self._request(client.call_tool(tool, args, progress_callback=listening), call, tool)
 
     async def read_resource(self, uri: str, context: ToolContext) -> types.ReadResourceResult:
-        """What a resource holds."""
+        """Read the contents of a resource."""
         client = await self._reached(uri)
         call = ActiveCall(context, monotonic() + self.settings.timeout)
         return await self._request(client.read_resource(uri), call, uri)
@@ -193,7 +199,10 @@ class ServerConnection:
         return self._client
 
     async def _request(self, request: Coroutine[Any, Any, Any], call: ActiveCall, what: str) -> Any:
-        """The answer to a request. It has a task of its own: when the call is stopped, nothing waits for the server to take notice."""
+        """Send a request and return the response.
+
+        The request runs in its own task, so that a stopped call does not wait for the server to notice.
+        """
         task = asyncio.create_task(request)
         self._requests.add(task)
         self._calls.append(call)
@@ -341,7 +350,7 @@ class ServerConnection:
             await anyio.sleep(APART_S)
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changes on a connection that has no messages of its own accord."""
+        """Listen for list changes on a connection that carries no unsolicited messages."""
         try:
             async with client.listen(tools_list_changed=True, resources_list_changed=True) as changes:
                 async for change in changes:
@@ -375,7 +384,10 @@ class ServerConnection:
     # What it asks
 
     async def _asked(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        """A question of the server. It is put to a person only while a call of ours is what it can be about."""
+        """Answer a server's elicitation request.
+
+        The user is only prompted while one of our calls is running, which the request can be about.
+        """
         if not self._calls:
             return CANCEL_RESULT
         call = self._calls[-1]
@@ -402,7 +414,7 @@ class ServerConnection:
 
 
 async def _collect_pages(page: Callable[[str | None], Awaitable[Any]], key: str) -> tuple[tuple[Any, ...], bool]:
-    """All pages of a list, as far as one takes them, and whether there was more."""
+    """Return the items of all pages of a list, up to the limits, and True if there were more."""
     found: list[Any] = []
     held = 0
     at: str | None = None
@@ -432,7 +444,7 @@ async def _skip_validation(name: str, result: types.CallToolResult) -> None: ...
 
 
 def _consume_task_result(task: asyncio.Task[Any]) -> None:
-    """Take note of how a request ended that nobody waits for any more."""
+    """Retrieve the exception of an abandoned request, so that asyncio does not report it as unhandled."""
     if not task.cancelled():
         task.exception()
 
@@ -444,7 +456,7 @@ def _compute_fraction(done: float, total: float | None) -> float | None:
 
 
 def _describe_error(exc: BaseException) -> str:
-    """What went wrong, in one line."""
+    """Describe the error in one line."""
     while isinstance(exc, BaseExceptionGroup):
         exc = cast("BaseExceptionGroup[BaseException]", exc).exceptions[0]
     if isinstance(exc, FileNotFoundError):

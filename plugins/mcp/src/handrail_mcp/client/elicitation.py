@@ -1,4 +1,7 @@
-"""A server's question to a person, asked as Handrail asks: shown as that server's, answered by a yes, by other values, or by a no."""
+"""Elicitation requests of a server, presented like Handrail's own prompts and attributed to that server.
+
+The user can approve the default values, enter others, or deny.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ DECLINE_RESULT = types.ElicitResult(action="decline")
 async def handle_elicitation(
     params: types.ElicitRequestParams, *, server: str, context: ToolContext, number: int
 ) -> types.ElicitResult:
-    """A person's answer; cancel where nobody can be asked."""
+    """Prompt the user and return the answer; cancel without anyone to prompt.
+
+    Declines a URL whose scheme is not http or https.
+    """
     session = context.session
     if session.confirmer is None or session.settings.mode is Mode.HEADLESS:
         return CANCEL_RESULT
@@ -115,7 +121,7 @@ def _get_properties(fields: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]
 
 
 def _format_fields(fields: Mapping[str, Any]) -> list[str]:
-    """One line for each value that is asked for."""
+    """Return one line for each requested value, and one for its default if it has one that can be shown."""
     required = fields.get("required", ())
     lines: list[str] = []
     for name, field in _get_properties(fields).items():
@@ -130,12 +136,15 @@ def _format_fields(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _to_one_line(text: str) -> str:
-    """Return a server's text as one line, so that no part of it looks like a line of another field."""
+    """Return a server's text as one line, so that no part of it can pass for the line of another field."""
     return " ".join(clean_text(text).text.split())
 
 
 def _format_default(field: Mapping[str, Any]) -> str:
-    """The value that a plain yes sends, as it is shown; nothing for none, or for one that cannot be shown whole."""
+    """Return the default value, which approval without changes sends, as text.
+
+    Empty without a default, or if it cannot be shown in full.
+    """
     if "default" not in field:
         return ""
     text = json.dumps(field["default"], ensure_ascii=False)

@@ -38,7 +38,7 @@ class UnusableSchema(ValueError):
 
 
 class _StepBudget(threading.local):
-    """How many steps the check has left that a thread is at."""
+    """Steps that the current thread's check has left."""
 
     left = 0
 
@@ -68,7 +68,10 @@ class BoundedSchema:
             raise UnusableSchema("it refers to itself without end")
 
     def problems(self, args: Mapping[str, Any], *, steps: int = MAX_CHECK_STEPS) -> Sequence[Mapping[str, str]]:
-        """`{field, problem}` for each value that does not fit; what cannot be checked within bounds does not fit."""
+        """Return `{field, problem}` for each value that does not fit.
+
+        Arguments that cannot be checked within bounds are reported as a problem, too.
+        """
         self._steps.left = steps
         try:
             return [
@@ -140,7 +143,7 @@ def _compile_schema(text: str) -> BoundedSchema:
 
 
 def parse_schema(given: Mapping[str, Any]) -> BoundedSchema:
-    """The schema, made once for all sessions that are given the same; `UnusableSchema` says what is wrong with it."""
+    """Compile the schema, shared by all sessions with an equal one; `UnusableSchema` says what is wrong with it."""
     try:
         return _compile_schema(json.dumps(given, ensure_ascii=False))
     except RecursionError as exc:
@@ -189,7 +192,10 @@ def _list_children(node: Any) -> Sequence[Any]:
 
 
 def _clean_node(node: Any, key: str = "") -> Any:
-    """The same for a model's eyes: words cleaned and cut; what is compared must have nothing in it that nobody sees."""
+    """Return the schema node as shown to the model: descriptive text cleaned and truncated.
+
+    Raises `UnusableSchema` if any other string contains characters that are not visible.
+    """
     if isinstance(node, str):
         if key in TEXT_KEYS:
             return clean_text(node).text[:MAX_KEYWORD_TEXT]
@@ -227,7 +233,10 @@ def _iter_patterns(node: Any) -> Iterator[str]:
 
 
 def _build_bounded_rules(steps: _StepBudget) -> Mapping[str, Callable[..., Iterator[Any]]]:
-    """The rules for them, which take from `steps` as they take time."""
+    """Build validators for the keywords that could take unbounded time.
+
+    They take steps from `steps` according to the time they need.
+    """
     from jsonschema.exceptions import ValidationError
 
     def match(pattern: str, text: str) -> bool:

@@ -22,7 +22,7 @@ from handrail_mcp.setup.setup_commands import clients_command, install_command, 
 
 @click.group("mcp")
 def mcp_group() -> None:
-    """Clients that have Handrail, and servers that it uses."""
+    """Manage the clients of Handrail and the servers it uses."""
 
 
 for each in (clients_command, install_command, uninstall_command):

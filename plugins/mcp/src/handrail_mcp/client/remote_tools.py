@@ -27,7 +27,10 @@ PROFILES = frozenset({"files", "shell", "browser", "desktop"})
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """A tool as its server declares it, looked through once. `fingerprint` is a hash of all that a person or a model goes by."""
+    """Tool as declared by its server, inspected once.
+
+    `fingerprint` is a hash of everything that a user or a model relies on.
+    """
 
     tool: types.Tool = field(compare=False)
     fingerprint: str
@@ -39,7 +42,7 @@ ToolHandler = Callable[[DeclaredTool, Any, ToolContext], Coroutine[Any, Any, Any
 
 
 def inspect_tools(tools: Iterable[types.Tool]) -> Sequence[DeclaredTool]:
-    """What a server has listed; this takes seconds where it lists much."""
+    """Inspect the tools that a server has listed; this takes seconds for a long list."""
     left = MAX_LISTING_LETTERS
     found: list[DeclaredTool] = []
     for tool in tools:
@@ -71,7 +74,7 @@ def _try_parse_schema(given: Mapping[str, Any]) -> BoundedSchema | UnusableSchem
 
 
 def is_tool_included(tool: str, settings: ServerSettings) -> bool:
-    """Whether the configuration lets a tool of the server be offered, by the server's own name for it."""
+    """Return True if the configuration allows a tool of the server, given by the server's own name for it."""
     included = settings.include is None or any(is_wildcard_match(pattern, tool) for pattern in settings.include)
     return included and not any(is_wildcard_match(pattern, tool) for pattern in settings.exclude)
 
@@ -85,7 +88,10 @@ def create_tool(
     beside: frozenset[str],
     handle: ToolHandler,
 ) -> Tool:
-    """The tool under its name here. Raises ValueError for a schema that arguments cannot be checked against."""
+    """Create the tool under its name in the session.
+
+    Raises ValueError for a schema that arguments cannot be checked against.
+    """
     if isinstance(declared.given, UnusableSchema):
         raise declared.given
     tool = declared.tool
@@ -123,9 +129,10 @@ def create_tool(
 
 
 def derive_effects(tool: types.Tool, settings: ServerSettings) -> Sequence[Effect]:
-    """It may do anything, unless the configuration says that it changes nothing, or that the server is believed when it says so.
+    """Return the effects of a tool: it may do anything, unless it is known to be read-only.
 
-    A server that itself says that the tool changes something is believed in any case.
+    It is if the configuration lists it as read-only, or says to trust the server's hints and they say so. A server's
+    hint that the tool changes something is always believed.
     """
     hints = tool.annotations
     changes = hints is not None and (hints.read_only_hint is False or hints.destructive_hint is True)
@@ -135,7 +142,7 @@ def derive_effects(tool: types.Tool, settings: ServerSettings) -> Sequence[Effec
 
 
 def _clean_and_truncate(text: str, letters: int) -> str:
-    """The text cleaned and cut; of one that is very long, only the beginning is looked at."""
+    """Clean and truncate a text; only the beginning of a very long one is processed."""
     return clean_text(text[: 4 * letters]).text[:letters]
 
 

@@ -20,14 +20,14 @@ MAX_LISTED = 100
 
 
 class ListResourcesParams(BaseModel):
-    """Which resources to list."""
+    """Selection of resources to list."""
 
     server: str | None = Field(default=None, description="Only those of this server.")
     offset: int = Field(default=0, ge=0, description="How many to pass over.")
 
 
 class ReadResourceParams(BaseModel):
-    """Which resource to read."""
+    """Resource to read."""
 
     server: str = Field(description="The server that has it, as list_resources names it.")
     uri: str = Field(description="Its address there, or one made of a template.", max_length=4_096)
@@ -35,13 +35,16 @@ class ReadResourceParams(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ServerResources:
-    """What the servers of a session hold to be read. `server` finds one by its name, `servers` gives them all."""
+    """Resources of a session's servers, with the tools to list and read them.
+
+    `server` finds a server by name, `servers` returns all of them.
+    """
 
     server: Callable[[str], ServerConnection | None]
     servers: Callable[[], Sequence[ServerConnection]]
 
     def tools(self) -> list[Tool]:
-        """`list_resources` and `read_resource`."""
+        """Create `list_resources` and `read_resource`."""
         return [
             Tool(
                 name="list_resources",

@@ -1,4 +1,4 @@
-"""What a server gave back, as the result of a call: data of another's, told as what it is."""
+"""Conversion of server responses to call results, labelled as external data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MediaKind = Literal["image", "audio", "video", "document"]
 
 
 async def build_result(given: types.CallToolResult, declared: DeclaredTool, *, server: str) -> Mapping[str, Any]:
-    """The result of a tool call. Raises `Downstream` for structured output that is not what the server declared."""
+    """Build the result of a tool call; `Downstream` if structured output does not fit the server's declared schema."""
     if not given.is_error and declared.output is not None:
         await _check_output(given.structured_content, declared.output, tool=declared.tool.name, server=server)
     found = _convert_blocks(given.content)
@@ -44,7 +44,7 @@ async def build_result(given: types.CallToolResult, declared: DeclaredTool, *, s
 
 
 def build_resource_contents(given: types.ReadResourceResult) -> Mapping[str, Any]:
-    """What a resource holds."""
+    """Convert the contents of a resource."""
     return _group_parts(_convert_resource(each) for each in given.contents)
 
 
@@ -69,7 +69,7 @@ async def _check_output(structured: object, schema: BoundedSchema | UnusableSche
 
 
 def _is_same_content(text: object, structured: object) -> bool:
-    """Whether a text is only the structured output once more, as the protocol recommends to servers."""
+    """Return True if a text only repeats the structured output, as the protocol recommends to servers."""
     if not isinstance(text, str):
         return False
     try:
@@ -84,7 +84,7 @@ def _convert_blocks(blocks: Sequence[types.ContentBlock]) -> dict[str, Any]:
 
 
 def _group_parts(parts: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """The parts by the key of the result that they go to."""
+    """Group the parts by the key of the result that they belong to; texts are joined under `content`."""
     texts: list[str] = []
     found: dict[str, Any] = {}
     for key, value in parts:
@@ -110,7 +110,7 @@ def _convert_block(block: types.ContentBlock) -> tuple[str, Any]:
 
 
 def describe_resource(resource: types.Resource) -> dict[str, Any]:
-    """A resource without what is in it."""
+    """Describe a resource without its contents."""
     told = {
         "uri": str(resource.uri),
         "name": resource.title or resource.name,

@@ -1,7 +1,7 @@
-"""A server that is started here: its program, the pipe to it, and an end that leaves nothing of it behind.
+"""Local server process: its program, the pipe to it, and a shutdown that leaves no processes behind.
 
-The SDK's own transport keeps a line of any length in memory, and leaves children that outlive the program. So this one has limits, and ends
-what the program started, too.
+The SDK's own transport keeps a line of any length in memory, and leaves children that outlive the program. This one
+therefore has limits, and also ends what the program started.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MessageStreams = tuple[Any, Any]
 
 @dataclass(slots=True)
 class RateBudget:
-    """How much more a server may say unasked."""
+    """Rate limit for messages that a server sends unasked."""
 
     left: float = BURST
     since: float = field(default_factory=anyio.current_time)
@@ -66,7 +66,11 @@ class RateBudget:
 async def run_server_program(
     argv: Sequence[str], *, environment: Mapping[str, str], cwd: str, ended: Callable[[str], None]
 ) -> AsyncGenerator[MessageStreams, None]:
-    """The SDK's streams to a program. `ended` is told why when the program or the talk with it is over. Raises OSError when it cannot be started."""
+    """Run a server program and yield the SDK's message streams to it.
+
+    `ended` is called with the reason when the program or the communication with it ends. Raises OSError if the program
+    cannot be started.
+    """
     mark = secrets.token_hex(8)
     process = await anyio.open_process(
         list(argv), env={**environment, MARK_VARIABLE: mark}, cwd=cwd, start_new_session=sys.platform != "win32"
@@ -93,7 +97,7 @@ async def run_server_program(
 
 
 class _ProcessChannel:
-    """What goes to the program and what comes from it."""
+    """Message channel to the program and from it."""
 
     def __init__(self, process: anyio.abc.Process, ended: Callable[[str], None]) -> None:
         self._process = process
@@ -162,7 +166,10 @@ class _ProcessChannel:
             self._asked.discard((message.params or {}).get("requestId", ""))
 
     def _answer(self, line: bytes) -> types.JSONRPCError | None:
-        """What a line says that is no message and yet seems to be an answer, so that nobody waits for another one."""
+        """Build an error response for an unreadable line that seems to answer a pending request.
+
+        Without it, the caller would keep waiting. None if the line has no ID of a pending request.
+        """
         found = next((int(id) for id in ID.findall(line[:ENDS] + line[-ENDS:]) if int(id) in self._asked), None)
         if found is None:
             return None
@@ -204,11 +211,11 @@ class _ProcessChannel:
 
 
 class _OutputFlood(Exception):
-    """More than a session takes in."""
+    """Server output that exceeds what a session accepts."""
 
 
 def _parse_message(line: bytes) -> Any:
-    """The message on a line; None for a line that is none."""
+    """Parse the message on a line; None if the line holds no valid message."""
     if not line.strip():
         return None
     try:
@@ -256,7 +263,10 @@ async def _wait_until_gone(gone: Callable[[], bool], seconds: float) -> None:
 
 
 def _find_process_tree(process: anyio.abc.Process, mark: str) -> list[int]:
-    """The program and what it started, as far as it lives: all that carries the mark, or where that cannot be told, the group."""
+    """Return the live processes of the program and its descendants: all that carry the mark.
+
+    Without `/proc`, return the negated ID of the process group.
+    """
     if os.path.isdir("/proc/self"):
         own = [process.pid] if process.returncode is None else []
         return [*own, *(pid for pid in _find_marked_processes(mark) if pid not in own)]

@@ -40,7 +40,10 @@ class SessionServers:
         self._of_resources = ServerResources(self.server, lambda: self.connections).tools()
 
     async def tools(self, session: Session) -> Sequence[Tool]:
-        """What all servers offer now. The first time, servers that are starting are waited for, though not for long."""
+        """Return the current tools of all servers.
+
+        The first time, wait up to `start_wait` seconds for servers that are starting.
+        """
         self._session = session
         self._follow(session.settings.mcp.servers)
         if not self._listed:
@@ -57,7 +60,7 @@ class SessionServers:
         return list(self._connections.values())
 
     def states(self) -> list[dict[str, Any]]:
-        """How it stands with each server that the configuration names, as plain data."""
+        """Return the state of each server in the configuration, as plain data."""
         assert self._session is not None
         off = [name for name, each in self._session.settings.mcp.servers.items() if not each.enabled]
         return [

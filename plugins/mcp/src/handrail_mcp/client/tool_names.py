@@ -1,4 +1,7 @@
-"""What tools of servers are called here. The pair of server and tool stays the identity; the name is only what a model says."""
+"""Local names for the tools of servers.
+
+The pair of server and tool remains the identity; the name is only what a model uses.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ HASH_DIGITS = 6
 
 
 class ToolNames:
-    """The names of one session: who has one keeps it, whatever comes and goes."""
+    """Tool names of one session. A pair keeps its name, even if tools come and go."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
         self._owners: dict[str, tuple[str, str]] = {}
 
     def give(self, server: str, tools: Iterable[str]) -> dict[str, str]:
-        """A name for each tool of a server, by the server's own names."""
+        """Assign a name to each tool of a server; the keys are the server's own names."""
         # Those that need no change come first, so that an odd one never takes the name of a plain one.
         for tool in sorted(tools, key=lambda tool: (make_slug(tool) != tool, tool)):
             if (server, tool) not in self._names:
@@ -44,11 +47,11 @@ class ToolNames:
 
 
 def make_slug(text: str) -> str:
-    """The text in letters that a name may have."""
+    """Return the text with only the characters allowed in a name: lower-case letters, digits and underscores."""
     return re.sub(r"[^a-z0-9_]", "_", text.lower())
 
 
 def make_unique_name(plain: str, server: str, tool: str) -> str:
-    """A name that no other pair has, the same in every session."""
+    """Return a name that is unique to the pair of server and tool, and the same in every session."""
     digits = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
     return f"{plain[: MAX_NAME_LENGTH - HASH_DIGITS - 1]}_{digits}"

@@ -25,7 +25,7 @@ class ServerTools:
         self._using: WeakSet[Session] = WeakSet()
 
     async def tools(self, session: Session) -> Sequence[Tool]:
-        """What they offer now; a session without servers costs nothing."""
+        """Return the tools that the servers offer now; a session without servers incurs no cost."""
         if not session.settings.mcp.servers and session not in self._using:
             return ()
         self._using.add(session)
@@ -40,7 +40,7 @@ async def _open_servers(context: ServiceContext) -> SessionServers:
 
 
 async def examine_servers(session: Session) -> Sequence[Finding]:
-    """How it stands with each server of the configuration, once it has answered or failed to."""
+    """Report the state of each server in the configuration, once its first connection attempt is over."""
     if not session.settings.mcp.servers:
         return ()
     from handrail_mcp.client.connection import ConnectionState

@@ -31,7 +31,7 @@ TransportFactory = Callable[[], AbstractAsyncContextManager[MessageStreams]]
 
 @dataclass(frozen=True, slots=True)
 class ServerEnvironment:
-    """What a server gets of the session that uses it."""
+    """Part of the session that a server uses."""
 
     environment: Mapping[str, str]
     # Those that may be started: a server runs before anybody is asked about its tools.
@@ -46,7 +46,10 @@ class ServerEnvironment:
 async def list_transports(
     settings: ServerSettings, around: ServerEnvironment, ended: Callable[[str], None]
 ) -> Sequence[TransportFactory]:
-    """How the server is reached, in the order to try. `ended` is told why when a program is over."""
+    """Return the transports to the server, in the order to try them.
+
+    `ended` is called with the reason when a program ends.
+    """
     if settings.command:
         own = {name: await _fill_secrets(value, around) for name, value in settings.env.items()}
         environment = {**remove_credentials(around.environment), **own}
@@ -77,7 +80,10 @@ def build_path_hint(settings: ServerSettings, folder: Path) -> str:
 
 
 def _resolve_program(command: Sequence[str], programs: HostPrograms) -> Sequence[str]:
-    """The command with the absolute path of its program, where that is named without a folder; `Downstream` for one that is not to be had."""
+    """Return the command with the absolute path of its program if that is named without a folder.
+
+    Raises `Downstream` if the program is not available.
+    """
     name, *arguments = command
     if "/" in name or os.sep in name:
         return command
@@ -88,7 +94,7 @@ def _resolve_program(command: Sequence[str], programs: HostPrograms) -> Sequence
 
 
 async def _fill_secrets(text: str, around: ServerEnvironment) -> str:
-    """The text with the values of the secrets that it names."""
+    """Return the text with the values of the secrets that it refers to."""
     values = {name: await around.secret(name) for name in SECRET_REF.findall(text)}
     return SECRET_REF.sub(lambda found: values[found[1]], text)
 
@@ -118,7 +124,10 @@ def _create_http_client(
 
 
 async def _limit_response(response: httpx2.Response) -> None:
-    """Let no answer be larger than a message may be, nor be packed. A stream of events has a limit for each event."""
+    """Limit a response to the size of a message and reject compressed content.
+
+    A stream of events is limited per event instead.
+    """
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise httpx2.ReadError("an answer is packed, which was not asked for", request=response.request)
     if not response.headers.get("content-type", "").startswith("text/event-stream"):

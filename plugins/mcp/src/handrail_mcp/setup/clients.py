@@ -21,7 +21,10 @@ SystemName = Literal["linux", "darwin", "win32"]
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """How the server is started: an absolute program, its arguments, variables to set, and names of those that it needs from the client."""
+    """Command that starts the server.
+
+    It has an absolute program path, arguments, variables to set, and the names of variables to pass on from the client.
+    """
 
     command: str
     args: tuple[str, ...]
@@ -30,13 +33,13 @@ class ServerCommand:
 
     @property
     def is_handrail(self) -> bool:
-        """Whether it is `handrail serve`, wherever that is installed."""
+        """True if the command is `handrail serve`, wherever that is installed."""
         return PureWindowsPath(self.command).stem == "handrail" and self.args[:1] == ("serve",)
 
 
 @dataclass(frozen=True, slots=True)
 class EntryKeys:
-    """What a client calls the parts of an entry."""
+    """Key names that a client uses within an entry."""
 
     command: str = "command"
     args: str = "args"
@@ -45,12 +48,13 @@ class EntryKeys:
 
 @dataclass(frozen=True, slots=True)
 class McpClient:
-    """A client: the file of each scope, the key that its servers are under, and the form of one.
+    """MCP client: the configuration file of each scope, the key of its server table, and the format of an entry.
 
-    `user` gives the path by system, with `{home}`, `{config}` (XDG_CONFIG_HOME), `{support}` and `{appdata}` for the folders of macOS and Windows;
-    `moved` names a variable that the client reads, and the path below the folder in it, which then counts instead. `project` is below the
-    project's folder, None where the client reads no such file. `fixed` is in every entry, `named` the key that repeats the server's name,
-    `passing` the one that names variables which the client would keep back.
+    `user` gives the path by system, with `{home}`, `{config}` (XDG_CONFIG_HOME), `{support}` and `{appdata}` for the
+    folders of macOS and Windows; `moved` names a variable that the client reads, and the path below the folder in it,
+    which takes precedence if set. `project` is relative to the project's folder, None if the client reads no such file.
+    `fixed` is in every entry, `named` is the key that repeats the server's name, `passing` the one that lists variables
+    that the client would otherwise withhold.
     """
 
     name: str
@@ -67,7 +71,7 @@ class McpClient:
     passing: str | None = None
 
     def entry(self, name: str, server: ServerCommand) -> dict[str, Any]:
-        """The server as this client wants it."""
+        """Build this client's entry for the server."""
         return {
             **self.fixed,
             **({self.named: name} if self.named else {}),
@@ -78,7 +82,7 @@ class McpClient:
         }
 
     def server(self, entry: Any) -> ServerCommand | None:
-        """What such an entry starts; None where it is no program of this machine."""
+        """Return the command that an entry starts; None if it does not start a local program."""
         if not is_object(entry):
             return None
         command, args = entry.get(self.names.command), entry.get(self.names.args, [])
@@ -102,14 +106,14 @@ class UserMachine:
 
     @classmethod
     def here(cls, folder: Path) -> UserMachine:
-        """This one."""
+        """Describe this machine, with the project folder `folder`."""
         from handrail.fs.app_dirs import find_home_folder
 
         system: SystemName = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else "linux"
         return cls(system, find_home_folder(os.environ), os.environ, folder)
 
     def file(self, client: McpClient, scope: ConfigScope) -> Path:
-        """Where the client keeps the servers of that scope."""
+        """Return the file in which the client keeps the servers of a scope."""
         if scope == "project":
             assert client.project is not None
             return self.folder / client.project
@@ -132,7 +136,7 @@ def _map_all_systems(path: str) -> Mapping[SystemName, str]:
 
 
 def _electron_path(path: str) -> Mapping[SystemName, str]:
-    """The folder that applications built on Electron have on each system."""
+    """Return a path below the folder for application data that Electron applications use, by system."""
     return {"linux": f"{{config}}/{path}", "darwin": f"{{support}}/{path}", "win32": f"{{appdata}}/{path}"}
 
 

@@ -1,4 +1,4 @@
-"""A client's configuration file, read, changed and written back: whole, at once, with a copy of what was there."""
+"""Editing of a client's configuration file: read, change, back up, and replace atomically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ ChangeStatus = Literal["added", "updated", "unchanged", "removed", "absent"]
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file as it was read. `path` is the client's own word for it, `real` where the links lead; `data` is None where none is."""
+    """Configuration file as it was read.
+
+    `path` is the client's own name for it, `real` the path with symlinks resolved; `data` is None if the file does not
+    exist.
+    """
 
     path: Path
     real: Path
@@ -39,7 +43,10 @@ class ConfigFile:
 
     @property
     def text(self) -> str:
-        """What it says, without a mark of its encoding, lines ending in a line feed alone where all end alike."""
+        """Content without a byte order mark, and with line feeds as line ends if all of them are CRLF.
+
+        Raises `HandrailError` if the file is not in UTF-8.
+        """
         try:
             text = (self.data or b"").removeprefix(BOM).decode()
         except UnicodeDecodeError as exc:
@@ -49,7 +56,7 @@ class ConfigFile:
         return text.replace("\r\n", "\n") if self._is_crlf else text
 
     def encoded(self, text: str) -> bytes:
-        """A text as this file would have it."""
+        """Encode a text with the byte order mark and the line ends of this file."""
         data = text.replace("\n", "\r\n") if self._is_crlf else text
         return (BOM if (self.data or b"").startswith(BOM) else b"") + data.encode()
 
@@ -61,7 +68,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """What is to be done to a file."""
+    """Planned change of a configuration file."""
 
     file: ConfigFile
     done: ChangeStatus
@@ -69,7 +76,7 @@ class ConfigChange:
 
     @property
     def diff(self) -> str:
-        """For a person, with the file's own path."""
+        """Unified diff for the user, with the file's own path."""
         name = str(self.file.path)
         before, after = self.file.text.splitlines(keepends=True), self.after.splitlines(keepends=True)
         lines = difflib.unified_diff(before, after, name if self.file.data is not None else os.devnull, name)
@@ -77,7 +84,7 @@ class ConfigChange:
 
 
 def open_config_file(path: Path) -> ConfigFile:
-    """The file at a path, or what shall be one. Raises `HandrailError` where something else is."""
+    """Open the file at a path, which need not exist; `HandrailError` if it cannot be read or is not a regular file."""
     real = Path(os.path.realpath(path))
     try:
         # A pipe that nobody writes would hold us up, and a device has no end.
@@ -97,7 +104,10 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def plan_install(client: McpClient, file: ConfigFile, name: str, server: ServerCommand, *, force: bool) -> ConfigChange:
-    """The server under this name. What a person added to an entry of ours stays; one that is not ours is replaced by force only."""
+    """Plan to add the server under this name.
+
+    What the user added to an entry of Handrail stays; an entry that is not Handrail's is only replaced with `force`.
+    """
     entry, path = client.entry(name, server), (client.key, name)
 
     def change(text: ConfigFormat, content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -117,7 +127,7 @@ def plan_install(client: McpClient, file: ConfigFile, name: str, server: ServerC
 
 
 def plan_uninstall(client: McpClient, file: ConfigFile, name: str, *, force: bool) -> ConfigChange:
-    """Without the server of this name. One that is not ours is taken out by force only."""
+    """Plan to remove the server with this name; an entry that is not Handrail's is only removed with `force`."""
     text = TEXT_FORMATS[client.format]()
     before = file.text
     content = _read_content(client, file, text)
@@ -138,14 +148,14 @@ def plan_uninstall(client: McpClient, file: ConfigFile, name: str, *, force: boo
 
 
 def find_servers(client: McpClient, file: ConfigFile) -> dict[str, ServerCommand]:
-    """The servers in a file that are ours, by name."""
+    """Return the Handrail servers in a file, by name."""
     table = _get_server_table(client, file, _read_content(client, file, TEXT_FORMATS[client.format]()))
     known = {name: client.server(entry) for name, entry in table.items()}
     return {name: server for name, server in known.items() if server and server.is_handrail}
 
 
 def format_entry(client: McpClient, name: str, server: ServerCommand) -> str:
-    """The entry as it would stand in a file of its own."""
+    """Return the entry as the content of an otherwise empty file."""
     return TEXT_FORMATS[client.format]().put("", (client.key, name), client.entry(name, server))
 
 
@@ -163,7 +173,11 @@ def write_change(change: ConfigChange, backups: Path, *, secret: bool = False) -
 def _iter_entry_updates(
     client: McpClient, entry: Mapping[str, Any], old: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The parts that are set, each with its place; the rest is only filled in, since a person may have chosen otherwise."""
+    """Yield the values to set, each with its path below the entry.
+
+    Command and arguments are always updated; other values are only added where missing, as the user may have chosen
+    others. Environment variables are set one by one, so that the user's own ones stay.
+    """
     ours = (client.names.command, client.names.args)
     environment = client.names.environment
     for key, value in entry.items():
@@ -215,7 +229,7 @@ def _get_server_table(client: McpClient, file: ConfigFile, content: Mapping[str,
 def _check_edit(
     client: McpClient, file: ConfigFile, text: ConfigFormat, after: str, expected: Mapping[str, Any]
 ) -> None:
-    """An edit counts only when it says what was meant, and nothing else."""
+    """Check that an edit had exactly the expected result; raise an error if not."""
     try:
         found = text.read(after)
     except MalformedConfigError:
@@ -225,13 +239,13 @@ def _check_edit(
 
 
 def _drop_empty_table(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Without an empty table of servers: that and none are the same."""
+    """Return the content without an empty server table, which is equivalent to a missing one."""
     return {each: value for each, value in content.items() if each != key or value}
 
 
 @contextmanager
 def _attributing_errors(client: McpClient, file: ConfigFile) -> Generator[None]:
-    """What is broken inside is told as a fault of the client's file."""
+    """Re-raise parse errors as errors that name the client's file."""
     try:
         yield
     except MalformedConfigError as exc:
@@ -247,7 +261,10 @@ def _build_error(client: McpClient, file: ConfigFile, exc: MalformedConfigError)
 
 
 def _back_up_file(file: ConfigFile, backups: Path) -> Path:
-    """A copy that only the user can read, beside nothing that others look at: a folder of dotfiles or a project may be shared."""
+    """Copy the file to the backup folder, readable only by the user.
+
+    Backups are not placed beside the original, because a dotfiles or project folder may be shared.
+    """
     folder = ensure_private_folder(backups)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     number = 0

@@ -1,4 +1,4 @@
-"""Configuration files as text, edited so that nothing changes but what is asked for."""
+"""Editors for configuration files that keep the text unchanged except for the requested edit."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class ConfigFormat(ABC):
 
     @abstractmethod
     def read(self, text: str) -> dict[str, Any]:
-        """What it says; an empty text says nothing. Raises `MalformedConfigError`."""
+        """Parse the text; an empty text gives an empty table. Raises `MalformedConfigError`."""
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], value: Any) -> str:
-        """The text with this value at this path, in place of the one that is there; tables on the way are made."""
+        """Return the text with this value at this path, replacing any existing one and creating missing tables."""
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str]) -> str:
-        """The text without what is at this path, where something is."""
+        """Return the text without the value at this path, if there is one."""
 
 
 def get_table(content: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """The table at a path; an empty one where nothing is. Raises `MalformedConfigError` where something else is."""
+    """Return the table at a path, empty if it is missing; `MalformedConfigError` if the value is not a table."""
     found = content
     for index, key in enumerate(path, start=1):
         below: Any = found.get(key)
@@ -47,7 +47,7 @@ def get_table(content: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]
 
 
 def nest_value(path: Sequence[str], value: Any) -> Any:
-    """The value inside tables, one for each key."""
+    """Wrap the value in nested tables, one for each key."""
     for key in reversed(path):
         value = {key: value}
     return value

@@ -31,7 +31,7 @@ class _JsonMember:
 
 @dataclass(frozen=True, slots=True)
 class _JsonObject:
-    """Where an object opens and closes, and its members."""
+    """Offsets at which an object opens and closes, and its members."""
 
     start: int
     close: int
@@ -93,7 +93,7 @@ class JsoncFormat(ConfigFormat):
 
 
 def _blank_to_strict_json(text: str) -> str:
-    """The same as strict JSON, every letter at its place: comments and last commas are blanks."""
+    """Convert to strict JSON with all offsets unchanged, by blanking comments and trailing commas."""
     return LAST_COMMAS.sub(lambda match: " " if match[0] == "," else match[0], _blank_comments(text))
 
 
@@ -134,18 +134,18 @@ def _iter_members(plain: str, start: int) -> Iterator[_JsonMember]:
 
 
 def _get_indent(text: str, at: int) -> str:
-    """The blanks that the line of this place begins with."""
+    """Return the indentation of the line that contains this offset."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]
 
 
 def _get_indent_unit(text: str, root: _JsonObject) -> str:
-    """One step of indentation, as the file has it."""
+    """Return one level of indentation as used in the file; two spaces by default."""
     return (_get_indent(text, root.members[0].start) if _is_multiline(text, root) else "") or "  "
 
 
 def _is_multiline(text: str, one: _JsonObject) -> bool:
-    """Whether it has its members on lines of their own."""
+    """Return True if the members are on lines of their own."""
     return bool(one.members) and "\n" in text[one.start : one.members[0].start]
 
 
@@ -195,7 +195,7 @@ def _get_next_start(parent: _JsonObject, index: int) -> int:
 
 
 def _render_json(value: Any, indent: str, unit: str) -> str:
-    """JSON with a line for each member, and lists on one."""
+    """Format as JSON with one line for each member, and lists on a single line."""
     if not is_object(value) or not value:
         return json.dumps(value, ensure_ascii=False)
     inner = indent + unit

@@ -1,4 +1,4 @@
-"""What a client is told so that it can start the server."""
+"""Configuration entry with which a client starts the server."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def client_entry(
     config: Path | None = None,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """The entry that most clients take: `{"mcpServers": {"handrail": {"command": …, "args": […]}}}`.
+    """Return the entry that most clients use: `{"mcpServers": {"handrail": {"command": …, "args": […]}}}`.
 
-    Files and folders are written absolute, since a client starts servers in a folder of its own. `command` defaults to the `handrail`
-    that belongs to this Python; raises `HandrailError` where there is none.
+    Paths are absolute, since a client starts servers in a folder of its own. `command` defaults to the `handrail` of
+    this Python environment; raises `HandrailError` if there is none.
     """
     from handrail.cli import SessionOptions
     from handrail_mcp.setup.clients import GENERIC_CLIENT
@@ -41,7 +41,10 @@ def build_own_server(
     environment: Mapping[str, str] | None = None,
     passed: tuple[str, ...] = (),
 ) -> ServerCommand:
-    """How a client starts `handrail serve` with these choices, setting and passing on these variables."""
+    """Build the command with which a client starts `handrail serve` with these options.
+
+    `environment` holds variables to set, `passed` the names of variables to pass on.
+    """
     from handrail_mcp.setup.clients import ServerCommand
 
     options = [
@@ -56,7 +59,10 @@ def build_own_server(
 
 
 def find_own_command() -> str:
-    """The absolute path of the `handrail` that runs: clients have a PATH of their own. Raises `HandrailError` where it is not found."""
+    """Return the absolute path of the running `handrail`, because clients have their own PATH.
+
+    Raises `HandrailError` if it is not found.
+    """
     import shutil
 
     from handrail.errors import HandrailError

@@ -45,7 +45,7 @@ class ClientCommand(click.Command):
 
 
 def _find_client(ctx: click.Context, param: click.Parameter, value: str | None) -> McpClient | None:
-    """The client of that name; they are looked up when one is asked for."""
+    """Return the client with that name; the clients are imported only when needed."""
     from handrail.text import format_suggestion
     from handrail_mcp.setup.clients import CLIENTS
 
@@ -56,14 +56,14 @@ def _find_client(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 
 def _complete_client_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The clients' names that begin so, for a shell."""
+    """Return the client names that start with `incomplete`, for shell completion."""
     from handrail_mcp.setup.clients import CLIENTS
 
     return [client.name for client in CLIENTS if client.name.startswith(incomplete)]
 
 
 def _check_server_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """A name that every client takes for a server."""
+    """Return a server name that every client accepts; `click.BadParameter` for any other."""
     import re
 
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", value):
@@ -74,7 +74,7 @@ def _check_server_name(ctx: click.Context, param: click.Parameter, value: str) -
 
 
 def target_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Which entry is meant, and whether it is written."""
+    """Add the options that select the entry, and `--dry-run` and `--force`."""
     for option in (
         click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
         click.option("--force", is_flag=True, help="Also where the entry of this name is not Handrail's."),
@@ -187,7 +187,7 @@ def clients_command(as_json: bool) -> None:
 
 
 def find_client_traces() -> Iterator[Trace]:
-    """The entries of ours in the files of clients, with the commands that take them out."""
+    """Yield Handrail's entries in the files of clients, with the commands that remove them."""
     import shlex
 
     from handrail import Trace
@@ -204,7 +204,7 @@ def find_client_traces() -> Iterator[Trace]:
 
 
 def _iter_rows() -> Iterator[tuple[McpClient, dict[str, Any]]]:
-    """A row or more of each client and scope."""
+    """Yield one or more rows for each client and scope."""
     from handrail_mcp.setup.clients import CLIENTS
 
     machine = _get_machine()
@@ -215,7 +215,10 @@ def _iter_rows() -> Iterator[tuple[McpClient, dict[str, Any]]]:
 
 
 def _build_rows(client: McpClient, scope: ConfigScope, machine: UserMachine) -> Iterator[dict[str, Any]]:
-    """One for each entry of ours in a file, else one that says there is none."""
+    """Yield one row for each entry of Handrail in a file.
+
+    Otherwise yield one row that says that there are none, or that the file is broken.
+    """
     import shutil
 
     from handrail_mcp.setup.config_edit import find_servers, open_config_file
@@ -245,14 +248,14 @@ def _describe_row(row: dict[str, Any]) -> str:
 
 
 def _find_secret_variables(environment: Mapping[str, str]) -> list[str]:
-    """The names of the variables whose values are secrets."""
+    """Return the names of the variables whose values are secrets."""
     from handrail.redaction import is_credential
 
     return sorted(name for name, value in environment.items() if is_credential(name, value))
 
 
 async def _check_choices(choices: SessionOptions, config: LoadedConfig) -> None:
-    """What is wrong in the choices is to be said now, not when the client starts the server: they are read as the server reads them."""
+    """Check the options now, rather than when the client starts the server, by reading them as the server does."""
     off = disable_audit(config)
     async with open_runtime_for(choices, config=off, follow=False) as runtime, runtime.session() as session:
         if config.settings.desktop not in ("current", "private"):
@@ -275,7 +278,7 @@ def _build_server(choices: SessionOptions, env: tuple[str, ...]) -> ServerComman
 
 
 def _screen_variables() -> tuple[str, ...]:
-    """The variables that are set here and lead a program to the person's own screen."""
+    """Return the set environment variables that give a program access to the user's own screen; only on Linux."""
     from handrail.api.desktop import SCREEN_VARIABLES
 
     if sys.platform != "linux":
@@ -284,7 +287,7 @@ def _screen_variables() -> tuple[str, ...]:
 
 
 def _locate_file(client: McpClient, scope: ConfigScope | None, file: str | None) -> tuple[Path, ConfigScope | None]:
-    """The file that is meant, and its scope unless the file was named."""
+    """Return the client's configuration file, and its scope unless the file was named."""
     if file is not None:
         if scope is not None:
             raise click.UsageError("--file names the file; leave --scope out")

@@ -55,7 +55,7 @@ class TomlFormat(ConfigFormat):
 
 
 def _end_with_blank_line(text: str) -> str:
-    """The text with its last line ended, and an empty one after it."""
+    """Return the text followed by an empty line, unless it is empty itself."""
     text = text if not text or text.endswith("\n") else f"{text}\n"
     return text if not text or text.endswith("\n\n") else f"{text}\n"
 
@@ -101,7 +101,7 @@ def _remove_table(holder: Container, path: Sequence[str]) -> bool:
 
 
 def _get_comments_after(table: Table) -> str:
-    """The comments between its last value and the next heading, and those of the tables below it."""
+    """Return the comments between the table's last value and the next heading, and those of the tables below it."""
     kept, left = "", ""
     for key, item in table.value.body:
         if key is None:

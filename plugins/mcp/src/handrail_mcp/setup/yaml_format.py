@@ -99,7 +99,10 @@ def _is_flow_mapping(node: yaml.Node) -> bool:
 
 
 def _find_content_end(node: yaml.Node) -> int:
-    """Where the last of its content ends; a collection's own mark is after the comments that follow."""
+    """Return the offset of the end of a node's content.
+
+    The end mark of a block collection is after the comments that follow it, so the mark of its last value is used.
+    """
     if isinstance(node, yaml.MappingNode) and node.value and not node.flow_style:
         return _find_content_end(node.value[-1][1])
     if isinstance(node, yaml.SequenceNode) and node.value and not node.flow_style:
@@ -108,7 +111,7 @@ def _find_content_end(node: yaml.Node) -> int:
 
 
 def _find_next_line(text: str, at: int) -> int:
-    """The beginning of the line after this place."""
+    """Return the offset of the first line start at or after this offset."""
     if at and text[at - 1] == "\n":
         return at
     newline = text.find("\n", at)
@@ -116,7 +119,7 @@ def _find_next_line(text: str, at: int) -> int:
 
 
 def _get_indent(text: str, key: yaml.Node) -> int:
-    """How far the line of a key is set in; a key may stand after a question mark."""
+    """Return the indentation of the line of a key, which may follow a question mark."""
     line = text[text.rfind("\n", 0, key.start_mark.index) + 1 : key.start_mark.index]
     return len(line) - len(line.lstrip(" "))
 
@@ -139,7 +142,7 @@ def _is_empty_node(node: yaml.Node) -> bool:
 
 
 def _fill_empty_value(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
-    """`new` below a key whose value says nothing; a comment beside it stays there."""
+    """Insert `new` below a key that has an empty value; a comment on the key's line stays there."""
     colon = text.index(":", name.end_mark.index) + 1
     end = max(_find_content_end(value), colon)
     line_end = _find_next_line(text, end)
@@ -147,14 +150,17 @@ def _fill_empty_value(text: str, name: yaml.Node, value: yaml.Node, new: str) ->
 
 
 def _replace_entry(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
-    """`new` in the place of a key with its value; what follows on the last line stays."""
+    """Replace a key and its value with `new`; what follows on the last line stays."""
     end = max(_find_content_end(value), text.index(":", name.end_mark.index) + 1)
     new = new if text[end - 1] == "\n" else new.removesuffix("\n")
     return text[: name.start_mark.index] + new + text[end:]
 
 
 def _rewrite_flow_mapping(text: str, node: yaml.Node, path: Sequence[str], value: Any) -> str:
-    """A mapping that is written as JSON is, written anew; without the key where the value is None."""
+    """Rewrite a flow mapping as JSON with a new value at the path; a value of None removes the key.
+
+    Raises `MalformedConfigError` for a mapping with comments, or with aliases to anchors outside of it.
+    """
     start, end = node.start_mark.index, node.end_mark.index
     if "#" in text[start:end]:
         raise MalformedConfigError("there are comments in a mapping of one line", node.start_mark.line + 1)

@@ -1,4 +1,4 @@
-"""From what UI-TARS says to calls of tools, and from what became of them to what it is told."""
+"""Conversion of UI-TARS answers to tool calls, and of their results to messages for the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ MAX_QUESTION = 2_000
 
 
 def build_plan(answer: str, at: PointMapper) -> Plan:
-    """What to do next; `UnreadableAnswer` where an action is not whole, `OutOfRange` for a place outside the picture. `ref` is the answer."""
+    """Return the next actions; `ref` is the answer.
+
+    Raises `UnreadableAnswer` if an action is incomplete, `OutOfRange` for a place outside the picture.
+    """
     words = parse_tars_answer(answer)
     question = words.thought[:MAX_QUESTION] or HELP_QUESTION
     actions = tuple(
@@ -49,12 +52,12 @@ def build_plan(answer: str, at: PointMapper) -> Plan:
 
 
 def get_earlier_answer(turn: Turn) -> str:
-    """What the model said in an earlier turn, in its own words."""
+    """Return the model's answer in an earlier turn, verbatim if available."""
     return turn.plan.ref if isinstance(turn.plan.ref, str) else f"Thought: {turn.plan.text}"
 
 
 def describe_outcome(turn: Turn) -> str:
-    """What became of an earlier turn."""
+    """Describe the outcome of an earlier turn."""
     failed = [f"The action failed: {result['error']['message']}" for result in turn.results if not result.ok]
     answers = [each["answer"] for result in turn.results if result.ok for each in result.get("answers", ())]
     answered = [f"The user answers: {'nothing' if answer is None else answer}" for answer in answers]

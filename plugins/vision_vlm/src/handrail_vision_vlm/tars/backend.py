@@ -34,7 +34,7 @@ class UiTarsBackend(VlmBackend):
     model = "ByteDance-Seed/UI-TARS-1.5-7B"
 
     async def plan(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> Plan:
-        """The next actions, with points in screen pixels."""
+        """Return the next actions, with points in screen pixels."""
         messages, sent = await self._told(frame, instruction, history)
         on_screen = Transform(frame.screen, sent.width, sent.height)
         counted = select_dialect(self._counts, self.config)
@@ -64,7 +64,7 @@ class UiTarsBackend(VlmBackend):
         return self.config
 
     async def _told(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> tuple[list[ChatMessage], Size]:
-        """All that has happened, with the latest pictures, and the size of the last one."""
+        """Return the messages for the whole history, with the latest pictures, and the size of the last picture."""
         now = await self._shown(frame)
         task = trained.build_task_prompt(self._tars.version, self._tars.language, instruction)
         if not history:

@@ -1,4 +1,4 @@
-r"""What UI-TARS says: a thought, and after `Action:` one action or several; version 2 calls functions.
+r"""Parser for UI-TARS answers: a thought, and after `Action:` one action or several; version 2 calls functions.
 
 The dialects differ in how they write a place, and are told apart by that alone:
 
@@ -7,10 +7,11 @@ The dialects differ in how they write a place, and are told apart by that alone:
     click(point='<point>197 525</point>')                     Doubao
     <seed:tool_call><function=click><parameter=point><point>197 525</point></parameter></function></seed:tool_call>      2
 
-Servers may give the marks of version 2 a longer name, as `function_never_used_51bce0`. Its texts stand as they are. In the others text is
-written as in Python, with \n and \' in it; models forget to escape quotes, so a quote ends a text only where the grammar goes on.
-Source: https://github.com/bytedance/UI-TARS (prompts and the package `ui-tars`, which the tests hold this against), and for
-version 2 https://github.com/bytedance/UI-TARS-desktop (multimodal/omni-tars).
+Servers may give the marks of version 2 a longer name, such as `function_never_used_51bce0`. Its texts are literal. In
+the others, text is written as in Python, with \n and \' in it; models forget to escape quotes, so a quote ends a text
+only where the grammar continues after it. Source: https://github.com/bytedance/UI-TARS (prompts and the package
+`ui-tars`, against which the tests check this), and for version 2 https://github.com/bytedance/UI-TARS-desktop
+(multimodal/omni-tars).
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ class ModelAction:
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """A whole answer."""
+    """A complete answer: the thought and the actions."""
 
     thought: str
     moves: tuple[ModelAction, ...]
 
 
 def parse_tars_answer(answer: str) -> ParsedAnswer:
-    """The thought and the actions; `UnreadableAnswer` where there is no action, or one that is not whole."""
+    """Parse the thought and the actions; raise `UnreadableAnswer` if there is no action or an incomplete one."""
     answer = answer[:MAX_ANSWER].strip()
     calls = CALLS.search(answer)
     # After `Action:` it is a text that somebody wants typed.
@@ -80,7 +81,7 @@ def parse_tars_answer(answer: str) -> ParsedAnswer:
 
 
 def _parse_calls(text: str) -> list[ModelAction]:
-    """The functions that version 2 calls."""
+    """Parse the function calls of version 2."""
     calls = list(_iter_marked(*CALL, text))
     if len(calls) != len(OPENED.findall(text)) or not calls:
         raise UnreadableAnswer("a call is not whole")
@@ -91,7 +92,7 @@ def _parse_calls(text: str) -> list[ModelAction]:
 
 
 def _iter_marked(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
-    """The names of what is opened and closed, and what is between. Where one is not closed, none after it is."""
+    """Yield the names of opened and closed marks, with the text in between. Stops at a mark that is not closed."""
     opened = opening.search(text)
     while opened is not None and (closed := closing.search(text, opened.end())) is not None:
         yield opened[1], text[opened.end() : closed.start()]
@@ -99,7 +100,7 @@ def _iter_marked(opening: re.Pattern[str], closing: re.Pattern[str], text: str) 
 
 
 def _trim_outer_lines(value: str) -> str:
-    """A value may stand on lines of its own; at its end a new line is asked for by `\\n`."""
+    r"""Trim the line ends around a value, which may be on lines of its own; a final `\n` requests a new line."""
     if value.startswith("\n"):
         value = value.removeprefix("\n").removesuffix("\n")
     return f"{value[:-2]}\n" if value.endswith("\\n") else value
@@ -136,7 +137,7 @@ def _build_action(verb: str, args: dict[str, str]) -> ModelAction:
 
 
 def _parse_place(text: str) -> tuple[float, float] | None:
-    """The point, or the middle of the box; None for an empty one."""
+    """Return the point, or the center of the box; None if empty."""
     numbers = [float(number) for number in NUMBERS.findall(text)]
     match numbers:
         case []:

@@ -1,4 +1,4 @@
-"""What UI-TARS is asked, in the words that it was trained with (https://github.com/bytedance/UI-TARS, Apache-2.0)."""
+"""Prompts for UI-TARS, in its training wording (https://github.com/bytedance/UI-TARS, Apache-2.0)."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ multiple lines
 
 
 def describe_answer_form(version: TarsVersion) -> str:
-    """How an answer is to be written, in a few words."""
+    """Describe briefly the form in which an answer must be written."""
     return "one function call" if version == "2" else "`Thought:` and one `Action:` of the action space"
 
 
 def build_grounding_prompt(version: TarsVersion, intent: str) -> str:
-    """For the one place that fits."""
+    """Build the prompt for the one matching place."""
     if version == "2":
         return f"{AGENT_PROMPT}\n\n{_format_functions(['click'])}\n\n## User Instruction\n{intent}"
     return f"{AGENT_PROMPT}\n\n## Output Format\n\nAction: ...\n\n\n## Action Space\nclick({_format_place(version)})\n\n## User Instruction\n{intent}"
 
 
 def build_task_prompt(version: TarsVersion, language: str, instruction: str) -> str:
-    """For the next action of a task."""
+    """Build the prompt for the next action of a task."""
     if version == "2":
         note = f"- Use {language} in your reasoning process."
         return f"{AGENT_PROMPT}\n\n{_format_functions(FUNCTIONS)}\n{note}\n\n## User Instruction\n{instruction}"

@@ -1,6 +1,7 @@
-"""The functions of macOS that are used, as pyobjc gives them: an argument that a function writes to is given as None and comes back.
+"""macOS functions in use, as pyobjc exposes them: an output argument is passed as None and returned.
 
-Source: the metadata of pyobjc-framework-Quartz and pyobjc-framework-ApplicationServices 13.0, and Apple's headers. pyobjc has no types of its own.
+Source: the metadata of pyobjc-framework-Quartz and pyobjc-framework-ApplicationServices 13.0, and Apple's headers.
+pyobjc has no types of its own.
 """
 
 # Names are the frameworks' own.
@@ -39,7 +40,7 @@ class QuartzApi(Protocol):
 
 
 class AccessibilityApi(Protocol):
-    """What moves other programs' windows. Errors are numbers, 0 for none."""
+    """Functions that move other programs' windows. Errors are numbers, 0 for success."""
 
     def AXIsProcessTrusted(self) -> bool: ...
     def AXUIElementCreateSystemWide(self) -> Any: ...
@@ -67,7 +68,7 @@ class AppKitApi(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MacFrameworks:
-    """What macOS is reached by."""
+    """The frameworks through which macOS is accessed."""
 
     quartz: QuartzApi
     accessibility: AccessibilityApi
@@ -75,7 +76,7 @@ class MacFrameworks:
 
 
 def load_frameworks() -> MacFrameworks:
-    """The frameworks of this Mac."""
+    """Load the frameworks of this Mac; raise `DesktopError` on other systems."""
     if sys.platform != "darwin":
         raise DesktopError(f"Quartz is a part of macOS, and this is {sys.platform}")
     quartz, accessibility, appkit = (

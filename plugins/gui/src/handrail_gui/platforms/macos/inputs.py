@@ -1,6 +1,7 @@
-"""Mouse and keyboard of macOS by events of Quartz.
+"""Mouse and keyboard input on macOS by Quartz events.
 
-Key codes: HIToolbox/Events.h. Events go to the session, so that the state of the hardware goes on telling a person's own input from ours.
+Key codes: HIToolbox/Events.h. Events are posted to the session, so the hardware state still distinguishes the user's
+own input from ours.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ class MacInput:
     buttons: list[str] = field(default_factory=list[str])
 
     def pointer(self) -> tuple[int, int]:
-        """Where the pointer is."""
+        """Return the position of the pointer."""
         place = self.parts.quartz.CGEventGetLocation(self.parts.quartz.CGEventCreate(None))
         return int(place.x), int(place.y)
 
     def move(self, x: int, y: int) -> None:
-        """Put the pointer there; with a button down it is a drag, which is an event of its own."""
+        """Move the pointer there; with a button down this is a drag, which has an event type of its own."""
         number, kind = (
             (BUTTON_EVENTS[self.buttons[-1]][0], BUTTON_EVENTS[self.buttons[-1]][3])
             if self.buttons
@@ -81,13 +82,13 @@ class MacInput:
         self._mouse(kind, (x, y), number)
 
     def button(self, button: str, *, down: bool, nth: int = 1) -> None:
-        """Press a button or let it go, as the nth click of a gesture, which macOS does not count by itself."""
+        """Press or release a button as the nth click of a gesture, which macOS does not count automatically."""
         number, pressed, released, _ = BUTTON_EVENTS[button]
         self.buttons = [*(held for held in self.buttons if held != button), *([button] if down else [])]
         self._mouse(pressed if down else released, self.pointer(), number, nth)
 
     def wheel(self, direction: str) -> None:
-        """One notch."""
+        """Turn the wheel by one notch."""
         vertical, horizontal = WHEEL_TURNS[direction]
         quartz = self.parts.quartz
         self._post(quartz.CGEventCreateScrollWheelEvent2(self._source(), SCROLL_UNIT_LINES, 2, vertical, horizontal, 0))
@@ -105,7 +106,7 @@ class MacInput:
             self.release_keys()
 
     def type_text(self, text: str) -> None:
-        """Type a short text of any script, whatever the keyboard's layout: line ends and tabs by their keys."""
+        """Type a short text of any script, whatever the keyboard layout; line ends and tabs by their keys."""
         for part in split_event_texts(text):
             name = TYPED_AS_KEYS.get(part)
             for down in (True, False):
@@ -119,7 +120,7 @@ class MacInput:
                     self._post(event)
 
     def release_keys(self) -> None:
-        """Let go of every key that is held, the last one first."""
+        """Release every held key, the last one first."""
         while self.held:
             self._key(self.held.pop(), down=False)
 
@@ -132,15 +133,15 @@ class MacInput:
             raise Downstream("the screen is locked, or nobody is logged in at it", hint="a person has to unlock it")
 
     def person(self) -> float | None:
-        """Seconds since the hardware was used."""
+        """Return the seconds since the hardware was last used."""
         return self.parts.quartz.CGEventSourceSecondsSinceLastEventType(HARDWARE_STATE, ANY_INPUT)
 
     def idle(self) -> float | None:
-        """Seconds since anybody's input."""
+        """Return the seconds since the last input by anyone."""
         return self.parts.quartz.CGEventSourceSecondsSinceLastEventType(SESSION_STATE, ANY_INPUT)
 
     def worked_through(self) -> bool:
-        """False: a Mac's program does not say what it has read."""
+        """Return False: programs on a Mac do not report what they have read."""
         return False
 
     def _key(self, key: str, *, down: bool) -> None:
@@ -168,7 +169,10 @@ class MacInput:
 
 
 def split_event_texts(text: str) -> list[str]:
-    """A text in parts that fit into one event; no character is cut, and line ends and tabs stand alone."""
+    """Split a text into parts that fit into one event.
+
+    No character is cut, and line ends and tabs are parts of their own.
+    """
     found: list[str] = []
     for letter in text:
         joins = found and found[-1] not in TYPED_AS_KEYS and letter not in TYPED_AS_KEYS
@@ -180,5 +184,5 @@ def split_event_texts(text: str) -> list[str]:
 
 
 def count_utf16_units(text: str) -> int:
-    """How many units of UTF-16 a text has."""
+    """Return the number of UTF-16 code units in a text."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

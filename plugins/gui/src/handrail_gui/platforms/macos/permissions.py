@@ -1,4 +1,4 @@
-"""What macOS has to permit before a desktop can be worked, for `handrail doctor`."""
+"""Permissions that macOS must grant before a desktop can be operated, for `handrail doctor`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from handrail_gui.platforms.macos.windows import ACCESSIBILITY_HINT
 
 
 def list_permission_findings(parts: MacFrameworks) -> Sequence[Finding]:
-    """Each permission, whether it is there, and where a person gives it. Nothing is asked of the person here.
+    """Return a finding per permission: whether it is granted, and where the user grants it. Does not prompt the user.
 
-    macOS counts a permission to the program that a person started, and not to the Python that runs in it.
+    macOS attributes a permission to the program the user started, not to the Python that runs in it.
     """
     trusted, sees = parts.accessibility.AXIsProcessTrusted(), parts.quartz.CGPreflightScreenCaptureAccess()
     return [

@@ -34,12 +34,12 @@ class MacPasteboard:
     parts: MacFrameworks
 
     def text(self) -> str | None:
-        """Its text, None when it has none."""
+        """Return the text, or None without any."""
         found = self._board().stringForType_(TEXT_TYPE)
         return None if found is None else str(found)
 
     def formats(self) -> list[str]:
-        """Its formats, as macOS names them."""
+        """Return the available formats, as macOS names them."""
         return [str(name) for name in self._board().types() or ()]
 
     def write(self, text: str) -> None:
@@ -71,7 +71,7 @@ class MacPasteboard:
         self._board().writeObjects_([self._item(formats) for formats in saved])
 
     def saved(self) -> list[dict[str, Any]] | None:
-        """Each thing's data by format; None when one of them cannot be had."""
+        """Return each item's data by format; None if any of it cannot be retrieved."""
         items = self._board().pasteboardItems() or ()
         saved = [{str(name): item.dataForType_(name) for name in item.types()} for item in items]
         return None if any(data is None for formats in saved for data in formats.values()) else saved
@@ -97,7 +97,10 @@ class MacSystem:
     _source: MSS | None = None
 
     def grab(self, area: Rect) -> Any:
-        """The pixels of a part of the screen, one for each point. Without the permission macOS would show the empty desktop."""
+        """Capture the pixels of a part of the screen, one for each point.
+
+        Raises `Downstream` without the screen recording permission, since macOS would show the empty desktop.
+        """
         if not self.parts.quartz.CGPreflightScreenCaptureAccess():
             raise Downstream("macOS does not let this program see the screen", hint=RECORDING_HINT)
         try:
@@ -111,7 +114,7 @@ class MacSystem:
         return np.ascontiguousarray(pixels[: area.height, : area.width, :3])
 
     def end(self) -> None:
-        """Give the picture's memory back, and let go of every key."""
+        """Free the memory of the picture and release every key."""
         self.pointing.release_keys()
         if self._source is not None:
             self._source.close()
@@ -119,7 +122,7 @@ class MacSystem:
 
 
 def build_system(parts: MacFrameworks) -> MacSystem:
-    """The system that these frameworks make."""
+    """Build the system that uses these frameworks."""
     # Set for one object it would hold for that object only.
     parts.accessibility.AXUIElementSetMessagingTimeout(
         parts.accessibility.AXUIElementCreateSystemWide(), MESSAGING_TIMEOUT_S
@@ -128,5 +131,5 @@ def build_system(parts: MacFrameworks) -> MacSystem:
 
 
 def open_mac_system() -> MacSystem:
-    """The system for the calling thread."""
+    """Open the system for the calling thread."""
     return build_system(load_frameworks())

@@ -52,7 +52,7 @@ class ListedWindow:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> ListedWindow:
-        """A line of the list. Titles are there only with the permission to record the screen."""
+        """Parse an entry of the window list. Titles are present only with the screen recording permission."""
         bounds = told["kCGWindowBounds"]
         rect = Rect(*(round(bounds[name]) for name in ("X", "Y", "Width", "Height")))
         return cls(
@@ -68,7 +68,7 @@ class ListedWindow:
 
 @dataclass(frozen=True, slots=True)
 class AccessibleWindow:
-    """A window as its program's accessibility tells it, with the element that stands for it."""
+    """A window as reported by its program's accessibility interface, with its accessibility element."""
 
     pid: int
     program: str
@@ -82,7 +82,10 @@ class AccessibleWindow:
 def match_windows(
     own: Sequence[AccessibleWindow], listed: Sequence[ListedWindow]
 ) -> list[tuple[AccessibleWindow, ListedWindow]]:
-    """The windows that both know, in the order of the list. Each is used once; one that is minimized has its place of before in both."""
+    """Match the windows that both sources report, in the order of the list.
+
+    Each window is used once. Both sources report a minimized window at its former position.
+    """
     left = list(own)
     found: list[tuple[AccessibleWindow, ListedWindow]] = []
     for line in listed:
@@ -95,7 +98,10 @@ def match_windows(
 
 
 def determine_state(own: AccessibleWindow, monitors: Sequence[NativeMonitor]) -> WindowState:
-    """Its state. macOS has no maximized windows: one that fills what panels leave free of its monitor counts as one."""
+    """Return the state of a window.
+
+    macOS has no maximized windows: one that fills its monitor, apart from panels, counts as maximized.
+    """
     if own.minimized:
         return "minimized"
     if own.fullscreen:
@@ -106,7 +112,10 @@ def determine_state(own: AccessibleWindow, monitors: Sequence[NativeMonitor]) ->
 
 
 def build_surface(line: ListedWindow) -> Window | None:
-    """What covers the screen and takes clicks; None for the pointer, for what is seen through, and for the desktop beneath all."""
+    """Return a surface that covers the screen and takes clicks.
+
+    Returns None for the pointer, for transparent surfaces, and for the desktop beneath everything.
+    """
     if line.rect.empty or line.alpha == 0 or not NORMAL_LAYER <= line.layer < CURSOR_LAYER:
         return None
     state = "normal" if line.layer == NORMAL_LAYER else "popup"
@@ -114,7 +123,7 @@ def build_surface(line: ListedWindow) -> Window | None:
 
 
 def flip_rect(told: Any, main_height: float) -> Rect:
-    """A rectangle of AppKit, which counts from the main monitor's lower left corner upwards."""
+    """Convert an AppKit rectangle, whose y axis starts at the main monitor's lower left corner and points up."""
     top = main_height - told.origin.y - told.size.height
     return Rect(round(told.origin.x), round(top), round(told.size.width), round(told.size.height))
 
@@ -127,7 +136,7 @@ class MacWindows:
     _before: dict[str, Rect] = field(default_factory=dict[str, Rect])
 
     def monitors(self) -> Sequence[NativeMonitor]:
-        """The monitors, the main one first; its corner is 0, 0."""
+        """Return the monitors, the main one first; its corner is 0, 0."""
         screens = list(self.parts.appkit.NSScreen.screens())
         if not screens:
             raise Downstream("macOS tells of no monitor", hint="log in at the screen, or connect one")
@@ -140,7 +149,7 @@ class MacWindows:
         ]
 
     def windows(self) -> list[Window]:
-        """The windows of programs in the Dock, topmost first; minimized ones last."""
+        """Return the windows of programs in the Dock, topmost first; minimized ones last."""
         monitors, active = self.monitors(), self._active()
         screens = [monitor.rect for monitor in monitors]
         return [
@@ -163,7 +172,7 @@ class MacWindows:
         return [surface for line in self._listed(ON_SCREEN_ONLY) if (surface := build_surface(line)) is not None]
 
     def terminals(self) -> list[TerminalWindow]:
-        """The windows that are terminals, topmost first. What reads their keys cannot be told."""
+        """Return the terminal windows, topmost first. The program that reads their keys cannot be determined."""
         return [
             TerminalWindow(window.id, window.active)
             for window in self.windows()
@@ -183,7 +192,7 @@ class MacWindows:
         self.parts.accessibility.AXUIElementPerformAction(own.element, "AXRaise")
 
     def has_keyboard(self, window: str) -> bool:
-        """Whether it is the focused window of the program in front."""
+        """Return True if it is the focused window of the frontmost program."""
         return any(each.id == window and each.active for each in self.windows())
 
     def ask_state(self, window: str, state: WindowState) -> None:
@@ -238,7 +247,10 @@ class MacWindows:
         return [ListedWindow.of(told) for told in self.parts.quartz.CGWindowListCopyWindowInfo(option, 0) or ()]
 
     def _every(self) -> Iterator[AccessibleWindow]:
-        """The windows of all programs, one request for each. A program that does not answer in time has none."""
+        """Yield the windows of all programs, with one request per program.
+
+        A program that does not answer in time contributes none.
+        """
         if not self.parts.accessibility.AXIsProcessTrusted():
             raise Downstream(
                 "macOS lets this program neither see nor move other programs' windows", hint=ACCESSIBILITY_HINT
@@ -253,7 +265,7 @@ class MacWindows:
                         yield own
 
     def _read(self, window: Any, pid: int, program: str) -> AccessibleWindow | None:
-        """A window with all that is asked of it in one call."""
+        """Read all attributes of a window in one call; return None if that fails or it has no rectangle."""
         error, values = self.parts.accessibility.AXUIElementCopyMultipleAttributeValues(
             window, WINDOW_ATTRIBUTES, 0, None
         )

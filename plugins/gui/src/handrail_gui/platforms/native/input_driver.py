@@ -36,9 +36,10 @@ TYPED_PIECE_CHARS = 40
 
 @dataclass(slots=True)
 class InputGuard:
-    """What stops input: a person in a corner of the screen, or at work. `held` are the mouse buttons that we hold down.
+    """Guard that stops input when the user moves the pointer into a screen corner or is at work.
 
-    `pause` is the seconds for which a person's own input keeps everybody else from it; 0: it does not. What is done `by_hand` nothing stops.
+    `held` are the mouse buttons we hold down. `pause` is the number of seconds for which the user's own input blocks
+    the agent; 0: it does not. Nothing stops input made `by_hand`.
     """
 
     pause: float = 0.0
@@ -50,7 +51,7 @@ class InputGuard:
     _quiet: bool = False
 
     def left(self, system: NativeSystem) -> float:
-        """Seconds until the person has been quiet for long enough; from 0 on they are expected to stay away."""
+        """Return the seconds until the user has been idle for long enough; at 0 they are expected to stay away."""
         since = system.pointing.person() if self.pause and not self.by_hand else None
         left = 0.0 if since is None else max(0.0, self.pause - since)
         self._quiet = left == 0
@@ -101,7 +102,7 @@ class InputGuard:
             self.release(system, button, nth=nth)
 
     def release_all(self, system: NativeSystem) -> None:
-        """Let go of every button and key that we hold."""
+        """Release every button and key that we hold."""
         for button in tuple(self.held):
             self.release(system, button)
         system.pointing.release_keys()
@@ -116,21 +117,21 @@ class NativeInputDriver:
 
     @property
     def private(self) -> bool:
-        """There are no private desktops but on Linux."""
+        """Always False: private desktops exist only on Linux."""
         return False
 
     def by_hand(self) -> InputDriver:
-        """The same desktop for a person's own use."""
+        """Return the same desktop for manual control by the user."""
         return NativeInputDriver(self._worker, InputGuard(by_hand=True))
 
     # Pointer
 
     async def pointer(self) -> tuple[int, int]:
-        """Where the pointer is."""
+        """Return the position of the pointer."""
         return await self._worker.run(lambda system: system.pointing.pointer())
 
     async def check(self) -> None:
-        """Wait while a person uses mouse or keyboard; raise `Failsafe` when they have moved the pointer into a corner."""
+        """Wait while the user uses the mouse or keyboard; raise `Failsafe` if they moved the pointer into a corner."""
         while (left := await self._worker.run(self._guard.left)) > 0:
             await anyio.sleep(left)
         await self._worker.run(self._guard.check)
@@ -162,7 +163,7 @@ class NativeInputDriver:
         await self._worker.run(job)
 
     async def scroll(self, direction: str) -> None:
-        """One notch of the wheel."""
+        """Turn the wheel by one notch."""
         await self._checked(lambda system: system.pointing.wheel(direction))
 
     async def drag_over(self, x: int, y: int) -> None:
@@ -178,11 +179,11 @@ class NativeInputDriver:
         await self._checked(lambda system: system.pointing.chord(chord))
 
     async def release_all(self) -> None:
-        """Let go of every button and key that is held."""
+        """Release every held button and key."""
         await self._worker.run(self._guard.release_all)
 
     async def pieces(self, text: str) -> list[str]:
-        """The text in pieces that `type_piece` can type."""
+        """Split the text into pieces that `type_piece` can type."""
         return [text[start : start + TYPED_PIECE_CHARS] for start in range(0, len(text), TYPED_PIECE_CHARS)]
 
     async def type_piece(self, piece: str) -> None:
@@ -206,7 +207,10 @@ class NativeInputDriver:
 
     @asynccontextmanager
     async def borrowed(self) -> AsyncGenerator[None]:
-        """Whatever is in the clipboard meanwhile, all its formats are put back."""
+        """Restore all formats of the clipboard at exit, whatever has been put into it meanwhile.
+
+        Raises `Downstream` at entry if some of them could not be restored.
+        """
         before = await self._worker.run(lambda system: system.clipping.saved(), timeout=PASTE_TIMEOUT_S)
         if before is None:
             raise Downstream("what is in the clipboard could not all be put back")
@@ -218,12 +222,12 @@ class NativeInputDriver:
                 await self._worker.run(lambda system: system.clipping.put_back(before))
 
     async def clipboard_text(self, selection: ClipboardSelection = "clipboard") -> str | None:
-        """The clipboard's text, None when it has none."""
+        """Return the clipboard's text, or None without any."""
         _ensure_clipboard_selection(selection)
         return await self._worker.run(lambda system: system.clipping.text())
 
     async def clipboard_formats(self, selection: ClipboardSelection = "clipboard") -> list[str]:
-        """Its formats, as the platform names them."""
+        """Return the available formats, as the platform names them."""
         _ensure_clipboard_selection(selection)
         return await self._worker.run(lambda system: system.clipping.formats())
 
@@ -239,15 +243,15 @@ class NativeInputDriver:
         return await self._worker.run(lambda system: system.windowing.surfaces())
 
     async def terminals(self) -> list[TerminalWindow]:
-        """The windows that are terminals, topmost first."""
+        """Return the terminal windows, topmost first."""
         return await self._worker.run(lambda system: system.windowing.terminals())
 
     async def idle(self) -> float | None:
-        """Seconds since the last input of anybody."""
+        """Return the seconds since the last input by anyone."""
         return await self._worker.run(lambda system: system.pointing.idle())
 
     async def gets_keys(self, window: str) -> bool:
-        """Whether what is typed goes to a window."""
+        """Return True if typed keys go to the window."""
         return await self._worker.run(lambda system: system.windowing.has_keyboard(window))
 
     async def activate(self, window: str) -> bool:
@@ -287,7 +291,7 @@ class NativeInputDriver:
         await self.release_all()
 
     async def close(self) -> None:
-        """Release everything that is held; the thread has an owner of its own."""
+        """Release everything that is held; the thread is closed by its own service."""
         await self.release_all()
 
     async def _checked(self, act: Callable[[NativeSystem], None]) -> None:
@@ -315,6 +319,6 @@ def _ensure_clipboard_selection(selection: ClipboardSelection) -> None:
 
 
 async def open_input_driver(context: ServiceContext) -> NativeInputDriver:
-    """The service for the context's desktop."""
+    """Create the service for the context's desktop."""
     pause = context.config.pause if isinstance(context.config, GuiConfig) else GuiConfig().pause
     return NativeInputDriver(await context.service("system"), InputGuard(pause, alarm=context.stop_desktop))

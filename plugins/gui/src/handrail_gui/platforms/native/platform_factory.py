@@ -10,7 +10,7 @@ from handrail_gui.platforms.protocol import NativeSystem
 
 
 def open_native_system() -> NativeSystem:
-    """The system of this platform, for the calling thread."""
+    """Open this platform's system for the calling thread."""
     if sys.platform == "win32":
         from handrail_gui.platforms.win32.system import open_win32_system as on_windows
 
@@ -23,5 +23,5 @@ def open_native_system() -> NativeSystem:
 
 
 async def open_system(context: ServiceContext) -> ThreadWorker[NativeSystem]:
-    """The service for the context's desktop: the thread that everything on it is done in."""
+    """Create the service for the context's desktop: the thread in which everything on it is done."""
     return ThreadWorker(f"the desktop {context.desktop.name!r}", open_native_system, lambda system: system.end())

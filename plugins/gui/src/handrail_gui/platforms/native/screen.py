@@ -17,15 +17,15 @@ class NativeScreen:
         self._worker = worker
 
     async def monitors(self) -> list[Rect]:
-        """Every monitor's rectangle in screen pixels, the main one first."""
+        """Return every monitor's rectangle in screen pixels, the main one first."""
         return await self._worker.run(_monitor_rects)
 
     async def capture(self, area: Rect | None = None) -> Frame:
-        """A picture of the part of `area` that is on the screen, or of the whole desktop."""
+        """Capture the part of `area` that is on the screen, or the whole desktop."""
         return await self._worker.run(lambda system: capture_area(system, area))
 
     async def windows(self) -> list[Window]:
-        """The windows of the task list, topmost first."""
+        """Return the windows of the task list, topmost first."""
         return await self._worker.run(lambda system: system.windowing.windows())
 
     async def surfaces(self) -> list[Window]:
@@ -33,11 +33,11 @@ class NativeScreen:
         return await self._worker.run(lambda system: system.windowing.surfaces())
 
     async def close(self) -> None:
-        """The thread has an owner of its own."""
+        """Do nothing; the thread is closed by its own service."""
 
 
 def capture_area(system: NativeSystem, area: Rect | None) -> Frame:
-    """The part of `area` that is on the screen; `OutOfRange` when none is."""
+    """Capture the part of `area` that is on the screen; raise `OutOfRange` if none is."""
     screen = bounding_rect(_monitor_rects(system))
     shown = screen if area is None else area.intersect(screen)
     if shown.empty:
@@ -52,5 +52,5 @@ def _monitor_rects(system: NativeSystem) -> list[Rect]:
 
 
 async def open_screen(context: ServiceContext) -> NativeScreen:
-    """The service for the context's desktop."""
+    """Create the service for the context's desktop."""
     return NativeScreen(await context.service("system"))

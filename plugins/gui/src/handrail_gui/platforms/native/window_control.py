@@ -23,7 +23,7 @@ def focus_window(system: NativeWindows, window: str) -> bool:
 
 
 def maximize_window(system: NativeWindows, window: str) -> bool:
-    """Let a window fill its monitor, also one that is minimized; False when it does not."""
+    """Maximize a window, even if it is minimized; return False if it does not become maximized."""
     if _current_state(system, window) == "minimized" and not restore_window(system, window):
         return False
     system.ask_state(window, "maximized")
@@ -37,7 +37,10 @@ def minimize_window(system: NativeWindows, window: str) -> bool:
 
 
 def restore_window(system: NativeWindows, window: str) -> bool:
-    """Undo the last of minimized, fullscreen and maximized; False when nothing changes. A window that is none of them stays as it is."""
+    """Undo the last of minimized, fullscreen and maximized; return False if nothing changes.
+
+    A window in none of these states stays as it is, and True is returned.
+    """
     before = _current_state(system, window)
     if before in (None, "normal"):
         return before is not None
@@ -79,12 +82,12 @@ def place_in_layout(system: NativeWindows, window: str, layout: str) -> Placemen
 
 
 def find_by_id(system: NativeWindows, window: str) -> Window | None:
-    """The window as it is now."""
+    """Return the current state of the window with this id; None if it is gone."""
     return next((found for found in system.windows() if found.id == window), None)
 
 
 def _request_placement(system: NativeWindows, window: str, where: WindowPlacement) -> Window | None:
-    """The window once it rests after a request; None when it is gone."""
+    """Request a geometry and return the window once it has settled; None if it is gone."""
     found = find_by_id(system, window)
     if found is None:
         return None
@@ -107,7 +110,7 @@ def _wait_until_steady(system: NativeWindows, window: str, patience: Callable[[W
 
 
 def _placement_errors(window: Window, where: WindowPlacement) -> list[int]:
-    """By how many pixels its left and top edge, width and height are not as wanted."""
+    """Return the errors in pixels of left edge, top edge, width and height."""
     pairs = zip(_requested_values(where), _actual_values(window), strict=True)
     return [0 if want is None else abs(want - have) for want, have in pairs]
 
@@ -126,7 +129,7 @@ def _current_state(system: NativeWindows, window: str) -> str | None:
 
 
 def _wait_for_state(system: NativeWindows, window: str, fits: Callable[[str | None], bool]) -> bool:
-    """Whether its state comes to fit in time; it is at rest then, as its size follows its state."""
+    """Return True if the state fits in time; the window has settled then, because its size follows its state."""
     if not _wait_until(system, window, lambda: fits(_current_state(system, window))):
         return False
     now = _wait_until_steady(system, window, lambda _: STEADY_TIME_S)
@@ -134,7 +137,7 @@ def _wait_for_state(system: NativeWindows, window: str, fits: Callable[[str | No
 
 
 def _wait_until(system: NativeWindows, window: str, condition: Callable[[], bool]) -> bool:
-    """Whether a condition comes true in time, and while the window is there."""
+    """Return True if a condition becomes true in time, while the window exists."""
     deadline = monotonic() + CHANGE_TIMEOUT_S
     while not condition():
         if monotonic() > deadline or find_by_id(system, window) is None:

@@ -44,7 +44,10 @@ FunctionSignature = tuple[Any, ...]
 
 
 def _callback_type(result: Any, *arguments: Any) -> Any:
-    """A callback's type; on 64 bits Windows has one calling convention only, so that the type can also be made elsewhere."""
+    """Return a callback type.
+
+    64-bit Windows has only one calling convention, so the type can also be created on other systems.
+    """
     if sys.platform == "win32":
         return ctypes.WINFUNCTYPE(result, *arguments)
     return ctypes.CFUNCTYPE(result, *arguments)
@@ -68,7 +71,7 @@ class KeyInput(Structure):
 
 
 class InputUnion(Union):
-    """What INPUT holds."""
+    """Union in INPUT."""
 
     _fields_ = (("mouse", MouseInput), ("key", KeyInput))
 
@@ -211,7 +214,7 @@ SHCORE_SIGNATURES: Mapping[str, FunctionSignature] = {
 
 
 class DllLibrary:
-    """A DLL's functions, each with its types; one that an old Windows lacks is missed when it is called."""
+    """Functions of a DLL with their types; a function missing in an old Windows fails only when it is called."""
 
     def __init__(self, name: str, signatures: Mapping[str, FunctionSignature]) -> None:
         self._name = name
@@ -226,7 +229,7 @@ class DllLibrary:
         return self._functions[name]
 
     def has(self, name: str) -> bool:
-        """Whether this Windows has the function."""
+        """Return True if this Windows has the function."""
         try:
             getattr(self, name)
         except (AttributeError, OSError):
@@ -252,10 +255,10 @@ PER_MONITOR_AWARE = -3
 
 
 def enable_dpi_awareness() -> None:
-    """Have this thread see and name the real pixels of every monitor. Windows lies to it about all places otherwise.
+    """Make this thread see and use the real pixels of every monitor; Windows otherwise reports scaled positions.
 
-    It is set for the thread and not for the process, which may be a host's with windows of its own. Windows before 10 1607 has it for
-    processes only.
+    This is set for the thread and not for the process, which may be a host with windows of its own. Windows before 10
+    1607 supports it only for processes.
     """
     if not user32.has("SetThreadDpiAwarenessContext"):
         user32.SetProcessDPIAware()
@@ -266,12 +269,12 @@ def enable_dpi_awareness() -> None:
 
 
 def convert_rect(found: RECT) -> Rect:
-    """A rectangle of Windows, which names its right and bottom edge."""
+    """Convert a Windows rectangle, which gives its right and bottom edges."""
     return Rect(found.left, found.top, found.right - found.left, found.bottom - found.top)
 
 
 def collect_handles(enumerate_: Callable[[Any], Any], kind: Any) -> Sequence[int]:
-    """The handles that an enumerating function calls back with, in its order."""
+    """Return the handles that an enumerating function passes to its callback, in its order."""
     found: list[int] = []
 
     def each(handle: int, *_: Any) -> bool:
@@ -284,6 +287,6 @@ def collect_handles(enumerate_: Callable[[Any], Any], kind: Any) -> Sequence[int
 
 
 def build_win32_error(what: str) -> Downstream:
-    """The error of a function that says no more than that it failed."""
+    """Build the error for a function that reports only that it failed."""
     code = ctypes.get_last_error() if sys.platform == "win32" else 0
     return Downstream(f"Windows did not {what} (error {code})")

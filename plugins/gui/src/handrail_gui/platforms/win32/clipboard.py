@@ -66,16 +66,19 @@ SavedFormats = list[tuple[int, bytes]]
 
 @dataclass(slots=True)
 class Win32Clipboard:
-    """`NativeClipboard` on Windows. Each change is made by a window of its own, so that nobody waits for us to answer a message later."""
+    """`NativeClipboard` on Windows.
+
+    Each change is made by a window of its own, so no program waits for us to answer a message later.
+    """
 
     def text(self) -> str | None:
-        """Its text, None when it has none."""
+        """Return the text, or None without any."""
         with hold_clipboard_open(None):
             data = read_format(CF_UNICODETEXT)
         return None if data is None else decode_text(data)
 
     def formats(self) -> list[str]:
-        """Its formats, as Windows names them, the one that its owner likes best first."""
+        """Return the available formats, as Windows names them, the one its owner prefers first."""
         with hold_clipboard_open(None):
             return [describe_format(number) for number in list_formats()]
 
@@ -108,7 +111,7 @@ class Win32Clipboard:
         return taken
 
     def saved(self) -> SavedFormats | None:
-        """All formats; None when one of them cannot be put back."""
+        """Return all formats; None if one of them cannot be restored."""
         with hold_clipboard_open(None):
             return read_contents()
 
@@ -119,9 +122,9 @@ class Win32Clipboard:
 
 
 class ClipboardOwner:
-    """A window that nobody sees and that owns what it puts into the clipboard; it gives a promised text when it is asked.
+    """Invisible window that owns what it puts on the clipboard and supplies a promised text on request.
 
-    It lives in the thread that made it, which has to `serve` while something is promised.
+    It lives in the thread that created it, which has to `serve` while something is promised.
     """
 
     def __init__(self, promised: bytes | None = None) -> None:
@@ -169,7 +172,10 @@ class ClipboardOwner:
 
 @contextmanager
 def hold_clipboard_open(window: int | None) -> Generator[None]:
-    """The clipboard, which one program at a time may open; another one has it for a moment, mostly."""
+    """Hold the clipboard open, which only one program at a time may do.
+
+    Another program usually holds it only for a moment; raises `Downstream` if it still does after the timeout.
+    """
     deadline = monotonic() + OPEN_TIMEOUT_S
     while not user32.OpenClipboard(window):
         if monotonic() > deadline:
@@ -182,7 +188,7 @@ def hold_clipboard_open(window: int | None) -> Generator[None]:
 
 
 def list_formats() -> list[int]:
-    """The formats in it."""
+    """Return the numbers of the formats on the clipboard."""
     found: list[int] = []
     while number := user32.EnumClipboardFormats(found[-1] if found else 0):
         found.append(number)
@@ -190,7 +196,7 @@ def list_formats() -> list[int]:
 
 
 def describe_format(number: int) -> str:
-    """A format's name."""
+    """Return a format's name."""
     buffer = create_unicode_buffer(256)
     if number in FORMAT_NAMES or not user32.GetClipboardFormatNameW(number, buffer, 256):
         return FORMAT_NAMES.get(number, f"format {number}")
@@ -198,7 +204,7 @@ def describe_format(number: int) -> str:
 
 
 def read_contents() -> SavedFormats | None:
-    """All that has to be put back for the clipboard to be as it is; None when something cannot be."""
+    """Return everything needed to restore the clipboard as it is; None if something cannot be restored."""
     found = list_formats()
     saved: SavedFormats = []
     for number in found:
@@ -213,7 +219,7 @@ def read_contents() -> SavedFormats | None:
 
 
 def read_format(number: int) -> bytes | None:
-    """The bytes of a format; None when there are none. `Downstream` when they are too many."""
+    """Return the bytes of a format, or None without any; raise `Downstream` if there are too many."""
     handle = user32.GetClipboardData(number)
     if not handle:
         return None
@@ -250,12 +256,12 @@ def put_format(number: int, data: bytes) -> None:
 
 
 def encode_text(text: str) -> bytes:
-    """A text as the clipboard has it: lines end as Windows ends them, and a NUL ends it."""
+    """Encode a text for the clipboard: Windows line ends, UTF-16, NUL-terminated."""
     lines = text.replace("\r\n", "\n").replace("\n", "\r\n")
     return (lines + "\0").encode("utf-16-le", "surrogatepass")
 
 
 def decode_text(data: bytes) -> str:
-    """The text of such bytes, with lines that end as everywhere else. The memory may be longer than the text."""
+    """Decode text from the clipboard, with newline line ends. The memory may be longer than the text."""
     text = data[: len(data) // 2 * 2].decode("utf-16-le", "replace").partition("\0")[0]
     return text.replace("\r\n", "\n")

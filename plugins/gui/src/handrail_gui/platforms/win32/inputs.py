@@ -96,7 +96,7 @@ class Win32Input:
     _ours: int = field(default_factory=lambda: last_input_time())
 
     def pointer(self) -> tuple[int, int]:
-        """Where the pointer is."""
+        """Return the position of the pointer."""
         found = POINT()
         if not user32.GetCursorPos(byref(found)):
             raise Downstream("Windows does not tell where the pointer is", hint="unlock the screen")
@@ -114,7 +114,7 @@ class Win32Input:
         self._send([build_mouse_input(BUTTON_FLAGS[button][0 if down else 1])])
 
     def wheel(self, direction: str) -> None:
-        """One notch."""
+        """Turn the wheel by one notch."""
         flags, turn = WHEEL_TURNS[direction]
         self._send([build_mouse_input(flags, data=turn)])
 
@@ -129,17 +129,20 @@ class Win32Input:
             self.release_keys()
 
     def type_text(self, text: str) -> None:
-        """Type a short text of any script: by its UTF-16 units, whatever the keyboard's layout. Nobody else's input comes between."""
+        """Type a short text of any script by its UTF-16 code units, whatever the keyboard layout.
+
+        No other input can come in between.
+        """
         self._send([stroke for letter in text for stroke in build_character_inputs(letter)])
 
     def release_keys(self) -> None:
-        """Let go of every key that is held, the last one first. Releasing never fails: there is nothing else to be done."""
+        """Release every held key, the last one first. Never fails, because nothing else could be done."""
         while self.held:
             with suppress(Downstream):
                 self._send([build_key_input(self.held.pop(), up=True)])
 
     def check_open(self) -> None:
-        """`Downstream` while Windows shows a desktop of its own, as for a password: it takes no input of programs."""
+        """Raise `Downstream` while Windows shows its own desktop, as for a password: it takes no program input."""
         desktop = user32.OpenInputDesktop(0, False, DESKTOP_READOBJECTS)
         if not desktop:
             raise Downstream(
@@ -149,14 +152,14 @@ class Win32Input:
         user32.CloseDesktop(desktop)
 
     def person(self) -> float | None:
-        """Seconds since input that was not ours; None when there was none since we began."""
+        """Return the seconds since input that was not ours; None without any since we began."""
         last = last_input_time()
         if elapsed_ms(self._ours, last) <= OWN_INPUT_MS:
             return None
         return elapsed_ms(last, kernel32.GetTickCount()) / 1000
 
     def idle(self) -> float | None:
-        """Seconds since anybody's input."""
+        """Return the seconds since the last input by anyone."""
         return elapsed_ms(last_input_time(), kernel32.GetTickCount()) / 1000
 
     def worked_through(self) -> bool:
@@ -167,7 +170,7 @@ class Win32Input:
         return False
 
     def _codes(self, name: str, chord: KeyChord) -> list[int]:
-        """The virtual keys for one key of a chord, with the modifiers that its character needs on this keyboard."""
+        """Return the virtual keys for one key of a chord, with the modifiers its character needs on this keyboard."""
         if name in VIRTUAL_KEYS:
             return [VIRTUAL_KEYS[name]]
         thread = user32.GetWindowThreadProcessId(get_foreground_window(), None)
@@ -191,21 +194,24 @@ class Win32Input:
 
 
 def build_mouse_input(flags: int, *, dx: int = 0, dy: int = 0, data: int = 0) -> InputRecord:
-    """One input of the mouse. `data` may be negative: it is sent as 32 bits."""
+    """Build one mouse input. `data` may be negative: it is sent as 32 bits."""
     return InputRecord(
         type=INPUT_MOUSE, of=InputUnion(mouse=MouseInput(dx=dx, dy=dy, data=data & 0xFFFFFFFF, flags=flags))
     )
 
 
 def build_key_input(code: int, *, up: bool = False) -> InputRecord:
-    """A key pressed or let go, with the scan code that goes with it: some programs read only that."""
+    """Build a key press or release with its scan code, the only thing some programs read."""
     flags = (KEY_UP if up else 0) | (EXTENDED_KEY if code in EXTENDED_KEYS else 0)
     scan = user32.MapVirtualKeyW(code, 0)
     return InputRecord(type=INPUT_KEYBOARD, of=InputUnion(key=KeyInput(vk=code, scan=scan, flags=flags)))
 
 
 def build_character_inputs(letter: str) -> list[InputRecord]:
-    """A character as input: a line end or a tab by its key, all else by its one or two units of UTF-16, each pressed and let go."""
+    """Build the inputs for a character: press and release of its key or keys.
+
+    A line end or tab uses its own key, everything else its one or two UTF-16 code units.
+    """
     if letter in TYPED_AS_KEYS:
         code = VIRTUAL_KEYS[TYPED_AS_KEYS[letter]]
         return [build_key_input(code), build_key_input(code, up=True)]
@@ -213,39 +219,39 @@ def build_character_inputs(letter: str) -> list[InputRecord]:
 
 
 def build_unit_input(number: int, *, up: bool) -> InputRecord:
-    """One unit of UTF-16 as a key of its own."""
+    """Build the input for one UTF-16 code unit as a key."""
     return InputRecord(
         type=INPUT_KEYBOARD, of=InputUnion(key=KeyInput(vk=0, scan=number, flags=UNICODE_KEY | (KEY_UP if up else 0)))
     )
 
 
 def split_utf16_units(text: str) -> list[int]:
-    """The UTF-16 units of a text: two for a character outside the first plane."""
+    """Return the UTF-16 code units of a text: two for a character outside the Basic Multilingual Plane."""
     data = text.encode("utf-16-le", "surrogatepass")
     return [int.from_bytes(data[start : start + 2], "little") for start in range(0, len(data), 2)]
 
 
 def normalize_point(x: int, y: int, screen: Rect) -> tuple[int, int]:
-    """A pixel of the whole desktop as SendInput counts: 65,536 steps from its left and upper edge.
+    """Convert a pixel of the whole desktop to SendInput coordinates: 65,536 steps from the left and upper edges.
 
-    Windows multiplies and cuts off. The smallest number that comes out as the pixel is the one to send.
+    Windows multiplies and truncates. The smallest number that yields the pixel is the one to send.
     """
     return -(-(x - screen.x) * 65536 // screen.width), -(-(y - screen.y) * 65536 // screen.height)
 
 
 def virtual_screen_rect() -> Rect:
-    """The rectangle around all monitors."""
+    """Return the rectangle around all monitors."""
     x, y, width, height = (user32.GetSystemMetrics(SM_XVIRTUALSCREEN + number) for number in range(4))
     return Rect(x, y, width, height)
 
 
 def last_input_time() -> int:
-    """When anybody's last input was: milliseconds since the start of Windows, of which 32 bits are kept."""
+    """Return the time of the last input by anyone: milliseconds since Windows started, modulo 32 bits."""
     info = LastInputInfo(size=sizeof(LastInputInfo))
     user32.GetLastInputInfo(byref(info))
     return info.time
 
 
 def elapsed_ms(since: int, until: int) -> int:
-    """Milliseconds from one such time to another; negative when it was before."""
+    """Return the milliseconds from one such time to another; negative if the second is earlier."""
     return (until - since + 0x80000000) % 0x100000000 - 0x80000000

@@ -26,7 +26,7 @@ class Win32System:
     _source: MSS | None = None
 
     def grab(self, area: Rect) -> Any:
-        """The pixels of a part of the screen."""
+        """Capture the pixels of a part of the screen."""
         try:
             if self._source is None:
                 self._source = MSS()
@@ -38,7 +38,7 @@ class Win32System:
         return np.ascontiguousarray(pixels[..., :3])
 
     def end(self) -> None:
-        """Give the picture's memory back, and let go of every key."""
+        """Free the memory of the picture and release every key."""
         self.pointing.release_keys()
         if self._source is not None:
             self._source.close()
@@ -46,6 +46,6 @@ class Win32System:
 
 
 def open_win32_system() -> Win32System:
-    """The system for the calling thread, which sees real pixels from now on."""
+    """Open the system for the calling thread, which sees real pixels from then on."""
     enable_dpi_awareness()
     return Win32System()

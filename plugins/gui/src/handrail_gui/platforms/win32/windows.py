@@ -1,6 +1,7 @@
-"""Monitors and windows of Windows, and asking for changes. Every call is one of the desktop's thread, which knows real pixels.
+"""Monitors and windows on Windows, and requests to change them.
 
-A window of another program is asked nothing that its program would have to answer: one that hangs would hang us.
+Every call runs in the desktop's thread, which uses real pixels. A window of another program is never asked anything
+that its program would have to answer: a hung program would hang us.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ T = TypeVar("T", DWORD, RECT)
 
 @dataclass(frozen=True, slots=True)
 class WindowFacts:
-    """What Windows says of a window, before anything is made of it. Rectangles are screen pixels; `client` is its own area."""
+    """Raw properties of a window as Windows reports them.
+
+    Rectangles are screen pixels; `client` is the client area.
+    """
 
     handle: int
     title: str
@@ -88,12 +92,12 @@ class WindowFacts:
 
     @property
     def shown(self) -> Rect:
-        """What a person sees of it: the frame that is drawn, without the invisible border that it is resized by."""
+        """The visible frame, without the invisible border used for resizing."""
         return self.frame or self.outer
 
 
 def is_in_task_list(facts: WindowFacts) -> bool:
-    """Whether a person would find it in a task list."""
+    """Return True if a user would find the window in a task list."""
     if not facts.visible or facts.cloaked or facts.kind in SHELL_CLASSES:
         return False
     if facts.extended & WS_EX_APPWINDOW:
@@ -106,7 +110,7 @@ def is_in_task_list(facts: WindowFacts) -> bool:
 
 
 def is_click_target(facts: WindowFacts) -> bool:
-    """Whether it covers what is beneath it."""
+    """Return True if the window covers what is beneath it."""
     if not facts.visible or facts.cloaked or facts.minimized or facts.shown.empty or facts.kind == TOOLTIP_CLASS:
         return False
     through = WS_EX_TRANSPARENT | WS_EX_LAYERED
@@ -114,7 +118,7 @@ def is_click_target(facts: WindowFacts) -> bool:
 
 
 def build_window(facts: WindowFacts, monitors: Sequence[Rect], *, active: int | None) -> Window:
-    """The window as tools know it."""
+    """Build the window value that tools use."""
     shown = facts.shown
     return Window(
         hex(facts.handle),
@@ -130,7 +134,10 @@ def build_window(facts: WindowFacts, monitors: Sequence[Rect], *, active: int | 
 
 
 def determine_state(facts: WindowFacts, monitors: Sequence[Rect]) -> WindowState:
-    """Its state. Windows has no word for a program that fills the screen: it has no title bar and covers a monitor."""
+    """Return the state of a window.
+
+    Windows has no fullscreen state: a window without a title bar that covers a monitor counts as one.
+    """
     if facts.minimized:
         return "minimized"
     if facts.style & WS_CAPTION != WS_CAPTION and facts.outer in monitors:
@@ -139,13 +146,16 @@ def determine_state(facts: WindowFacts, monitors: Sequence[Rect]) -> WindowState
 
 
 def build_surface(facts: WindowFacts) -> Window:
-    """What covers the screen, as tools know it."""
+    """Build the surface value that tools use."""
     state = "popup" if facts.kind == MENU_CLASS or facts.style & WS_CAPTION != WS_CAPTION else "normal"
     return Window(hex(facts.handle), facts.title, facts.program or facts.kind, facts.pid, facts.shown, state=state)
 
 
 def identify_terminal(facts: WindowFacts, *, active: bool) -> TerminalWindow | None:
-    """The terminal that a window is, None when it is none. What reads its keys, Windows does not tell."""
+    """Return the terminal in a window, or None if it is not a terminal.
+
+    Windows does not report the program that reads its keys.
+    """
     known = (
         facts.kind in TERMINAL_CLASSES
         or TERMINAL_CLASS_PART in facts.kind.casefold()
@@ -158,7 +168,7 @@ class Win32Windows:
     """`NativeWindows` on Windows."""
 
     def monitors(self) -> Sequence[NativeMonitor]:
-        """The monitors, the main one first; its corner is 0, 0."""
+        """Return the monitors, the main one first; its corner is 0, 0."""
         found = [read_monitor(handle) for handle in self._monitor_handles()]
         if not found:
             raise Downstream(
@@ -167,7 +177,7 @@ class Win32Windows:
         return [monitor for _, monitor in sorted(found, key=lambda one: not one[0])]
 
     def windows(self) -> list[Window]:
-        """The windows of the task list, topmost first."""
+        """Return the windows of the task list, topmost first."""
         screens, active = [monitor.rect for monitor in self.monitors()], get_foreground_window()
         return [build_window(facts, screens, active=active) for facts in self.facts() if is_in_task_list(facts)]
 
@@ -176,22 +186,23 @@ class Win32Windows:
         return [build_surface(facts) for facts in self.facts() if is_click_target(facts)]
 
     def terminals(self) -> list[TerminalWindow]:
-        """The windows that are terminals, topmost first."""
+        """Return the terminal windows, topmost first."""
         active = get_foreground_window()
         shown = (facts for facts in self.facts() if is_in_task_list(facts) and not facts.minimized)
         return [terminal for facts in shown if (terminal := identify_terminal(facts, active=facts.handle == active))]
 
     def facts(self) -> list[WindowFacts]:
-        """What there is of top-level windows, topmost first."""
+        """Return the properties of all visible top-level windows, topmost first."""
         every = collect_handles(lambda callback: user32.EnumWindows(callback, 0), WNDENUMPROC)
         # Most windows are never shown.
         return [read_window_facts(handle) for handle in every if user32.IsWindowVisible(handle)]
 
     def ask_active(self, window: str) -> None:
-        """Ask for a window to be raised and to get the keyboard.
+        """Request that a window be raised and get the keyboard focus.
 
-        Windows gives the foreground to nobody but who had the last input. An empty movement of the mouse is such an input, and changes nothing.
-        Joining the input queue of the window's thread (AttachThreadInput) would do as well, and would hang us with a program that hangs.
+        Windows gives the foreground only to the process that had the last input. An empty mouse movement is such an
+        input and changes nothing. Joining the input queue of the window's thread (AttachThreadInput) would also work,
+        but would hang us with a hung program.
         """
         handle = int(window, 16)
         if user32.IsIconic(handle):
@@ -201,7 +212,7 @@ class Win32Windows:
         user32.SetForegroundWindow(handle)
 
     def has_keyboard(self, window: str) -> bool:
-        """Whether it gets what is typed."""
+        """Return True if the window receives typed keys; raise `Downstream` while an open menu takes them."""
         if get_foreground_window() != int(window, 16):
             return False
         state = read_gui_thread(int(window, 16))
@@ -234,19 +245,19 @@ class Win32Windows:
 
 
 def get_foreground_window() -> int | None:
-    """The active window."""
+    """Return the active window."""
     return user32.GetForegroundWindow()
 
 
 def read_gui_thread(handle: int) -> GuiThreadInfo:
-    """What the window's thread is doing with its windows; empty when it has just ended."""
+    """Return the GUI state of the window's thread; empty if the thread has just ended."""
     state = GuiThreadInfo(size=sizeof(GuiThreadInfo))
     user32.GetGUIThreadInfo(user32.GetWindowThreadProcessId(handle, None), byref(state))
     return state
 
 
 def read_monitor(handle: int) -> tuple[bool, NativeMonitor]:
-    """Whether it is the main one, and what it is like."""
+    """Return a monitor's properties, preceded by True for the primary one."""
     info = MonitorInfo(size=sizeof(MonitorInfo))
     user32.GetMonitorInfoW(handle, byref(info))
     rect, free = convert_rect(info.rect), convert_rect(info.free)
@@ -254,7 +265,7 @@ def read_monitor(handle: int) -> tuple[bool, NativeMonitor]:
 
 
 def read_scale(monitor: int) -> float:
-    """How much larger than usual programs draw on it."""
+    """Return the display scale of a monitor, 1.0 for 100 %."""
     if not shcore.has("GetDpiForMonitor"):
         return 1.0
     x, y = UINT(DEFAULT_DPI), UINT(DEFAULT_DPI)
@@ -263,7 +274,7 @@ def read_scale(monitor: int) -> float:
 
 
 def read_window_facts(handle: int) -> WindowFacts:
-    """What Windows says of a window now; one that has just gone is not visible."""
+    """Read a window's current properties; a window that has just gone is not visible."""
     pid = DWORD()
     user32.GetWindowThreadProcessId(handle, byref(pid))
     return WindowFacts(
@@ -286,7 +297,7 @@ def read_window_facts(handle: int) -> WindowFacts:
 
 
 def read_client_rect(handle: int) -> Rect:
-    """Its own area on the screen."""
+    """Return the client area on the screen."""
     area, corner = RECT(), POINT()
     user32.GetClientRect(handle, byref(area))
     user32.ClientToScreen(handle, byref(corner))
@@ -294,14 +305,14 @@ def read_client_rect(handle: int) -> Rect:
 
 
 def read_outer_rect(handle: int) -> Rect:
-    """All of it, with the invisible border."""
+    """Return the whole window rectangle, including the invisible border."""
     found = RECT()
     user32.GetWindowRect(handle, byref(found))
     return convert_rect(found)
 
 
 def find_program_name(pid: int) -> str:
-    """The file name of a process's program; empty for those that belong to somebody else."""
+    """Return the file name of a process's program; empty for processes of other users."""
     process = kernel32.OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, False, pid) if pid else None
     if not process:
         return ""
@@ -314,7 +325,7 @@ def find_program_name(pid: int) -> str:
 
 
 def _read_frame(handle: int) -> Rect | None:
-    """The frame that is drawn, in real pixels; None where nothing composes the screen."""
+    """Return the visible frame in real pixels; None without desktop composition."""
     found = convert_rect(_read_attribute(handle, DWMWA_EXTENDED_FRAME_BOUNDS, RECT()))
     return None if found.empty else found
 

@@ -23,7 +23,7 @@ class ScreenCamera:
         self._source: MSS | None = None
 
     def take(self, client: X11Client, area: Rect | None) -> Frame:
-        """The part of `area` that is on the screen, BGR; `OutOfRange` when none is."""
+        """Capture the part of `area` that is on the screen, BGR; raise `OutOfRange` if none is."""
         screen = screen_bounds(client)
         shown = screen if area is None else area.intersect(screen)
         if shown.empty:

@@ -1,7 +1,7 @@
-"""A selection of an X display, such as the clipboard: reading it, owning it, and lending it for a paste. Jobs for `X11Connection.run`.
+"""Selections of an X display, such as the clipboard: reading, owning, and lending for a paste.
 
-There is no store behind a selection: whoever owns it answers requests for it, here between jobs in the connection's thread.
-Standard: ICCCM 2.0, sections 2.4 to 2.7; INCR for what is larger than a request.
+Jobs for `X11Connection.run`. Nothing stores a selection: its owner answers requests for it, here between jobs in the
+connection's thread. Standard: ICCCM 2.0, sections 2.4 to 2.7; INCR for anything larger than a request.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _LargeTransfer:
 class X11Selection:
     """One selection: CLIPBOARD, or PRIMARY, which is whatever was selected last.
 
-    `contents` is what we offer while we own it, None when another program does.
+    `contents` is what we offer while we own it, None while another program does.
     """
 
     name: str = "CLIPBOARD"
@@ -97,7 +97,7 @@ class X11Selection:
     _changed: set[int] = field(default_factory=set[int])
 
     def formats(self, client: X11Client) -> list[str]:
-        """The names of the formats that the clipboard has now; `Downstream` when the program that owns it does not answer."""
+        """Return the names of the clipboard's current formats; raise `Downstream` if its owner does not answer."""
         if self._ours(client):
             return list(self.contents or ())
         found = self._convert(client, "TARGETS")
@@ -107,7 +107,10 @@ class X11Selection:
         return [name for name in names if name not in META_TARGETS]
 
     def text(self, client: X11Client) -> str | None:
-        """The clipboard's text, None when it has none; `Downstream` when it has one that cannot be had."""
+        """Return the clipboard's text, or None without any.
+
+        Raises `Downstream` if there is text that cannot be retrieved.
+        """
         offered = self.formats(client)
         for name, encoding in TEXT_TARGETS.items():
             if name in offered and (found := self.read(client, name)) and isinstance(found.data, bytes):
@@ -117,7 +120,7 @@ class X11Selection:
         return None
 
     def read(self, client: X11Client, name: str) -> FormatContent | None:
-        """One format, None when it is not to be had; `Downstream` when the program that owns the clipboard does not answer."""
+        """Return one format, or None if unavailable; raise `Downstream` if the clipboard's owner does not answer."""
         return (self.contents or {}).get(name) if self._ours(client) else self._convert(client, name)
 
     def write_text(self, client: X11Client, text: str) -> None:
@@ -134,10 +137,10 @@ class X11Selection:
             raise Downstream("another program keeps the clipboard")
 
     def lend(self, client: X11Client, text: str, paste: Callable[[], None], *, busy: Callable[[], bool]) -> bool:
-        """Offer a text, let `paste` ask a program to take it, and put every format back that was there before.
+        """Offer a text, let `paste` make a program take it, and restore every previous format.
 
-        `busy` tells whether the program has not come to read that yet.
-        True when a program took the text. Where the formats cannot all be had, so that they could not be put back, nothing is lent.
+        `busy` returns True while the program has not yet read that input. Returns True if a program took the text. If
+        not all formats can be retrieved, and so could not be restored, nothing is lent.
         """
         try:
             before = self.saved(client)
@@ -155,7 +158,7 @@ class X11Selection:
         return taken
 
     def offered(self, client: X11Client) -> SelectionContents | None:
-        """What we offer, None when another program owns the selection."""
+        """Return what we offer; None if another program owns the selection."""
         return self.contents if self._ours(client) else None
 
     def put_back(self, client: X11Client, before: SelectionContents | None) -> None:
@@ -167,7 +170,10 @@ class X11Selection:
         self._disown(client)
 
     def saved(self, client: X11Client) -> SelectionContents | None:
-        """All formats as they are, None when nobody owns the selection; `Downstream` when one cannot be had in time, or they are too much."""
+        """Return all formats as they are; None if nothing owns the selection.
+
+        Raises `Downstream` if one cannot be retrieved in time, or if they are too large.
+        """
         if self._ours(client):
             return self.contents
         if self._owner(client) == X.NONE:
@@ -184,7 +190,7 @@ class X11Selection:
         return saved
 
     def _taken(self, client: X11Client, busy: Callable[[], bool]) -> bool:
-        """Whether a program takes the text: soon, or soon after it has come to the keys that ask for it."""
+        """Return True if a program takes the text soon, or soon after it has read the keys that ask for it."""
         enough = scale_timeout(TAKE_TIMEOUT_S)
         deadline = monotonic() + max(BUSY_TIMEOUT_S, 2 * enough)
         behind = monotonic()
@@ -218,12 +224,12 @@ class X11Selection:
         return self._owner(client) == self._window.id
 
     def _owner(self, client: X11Client) -> int:
-        """The id of the window that owns the selection, 0 when none does."""
+        """Return the id of the window that owns the selection; 0 without an owner."""
         owner: Any = client.display.get_selection_owner(client.atom(self.name))
         return X.NONE if owner == X.NONE else owner.id
 
     def _prepared(self, client: X11Client) -> XWindow:
-        """The window that requests come to and answers are put on."""
+        """Return the window that receives requests and holds the answers."""
         if self._window is None:
             self._window = client.root.create_window(
                 -1, -1, 1, 1, 0, X.CopyFromParent, X.InputOnly, event_mask=X.PropertyChangeMask
@@ -235,7 +241,7 @@ class X11Selection:
         return self._window
 
     def _now(self, client: X11Client) -> int:
-        """The server's time, which ownership is decided by."""
+        """Return the server's time, which decides ownership."""
         window = self._prepared(client)
         mark = client.atom("_HANDRAIL_TIME")
         self._stamp = 0
@@ -265,7 +271,10 @@ class X11Selection:
         return _build_content(client, found)
 
     def _pieces(self, client: X11Client, window: XWindow, place: int) -> FormatContent | None:
-        """A format that comes in pieces, each put down after we have taken away the one before; an empty one is the end."""
+        """Read a format that arrives in pieces.
+
+        Each piece is written after we have removed the previous one; an empty one marks the end.
+        """
         data = bytearray()
         numbers: list[int] = []
         deadline = monotonic() + TRANSFER_TIMEOUT_S
@@ -346,7 +355,7 @@ class X11Selection:
         return True
 
     def _give_several(self, client: X11Client, to: XWindow, place: int) -> None:
-        """Pairs of target and property; the property of a target that is not to be had becomes None."""
+        """Supply targets given as pairs of target and property; an unavailable target's property becomes None."""
         asked = to.get_full_property(place, X.AnyPropertyType)
         pairs = [int(number) for number in asked.value] if asked is not None else []
         for index in range(0, len(pairs) - 1, 2):
@@ -381,7 +390,7 @@ class X11Selection:
 
 
 def build_text_contents(text: str) -> SelectionContents:
-    """The formats in which other programs ask for a text."""
+    """Return the formats in which other programs request text."""
     data = text.encode("utf-8", "surrogatepass")
     utf8 = FormatContent("UTF8_STRING", 8, data)
     contents = {

@@ -1,6 +1,7 @@
-"""What goes on offering a clipboard when its owner ends: a small process, until somebody copies something else or the screen is gone.
+"""Small process that keeps offering a clipboard after its owner ends.
 
-As a program: `python -m handrail_gui.platforms.x11.clipboard_keeper DISPLAY`, the contents on stdin. It returns
+It runs until something else is copied or the screen is gone.
+As a program: `python -m handrail_gui.platforms.x11.clipboard_keeper DISPLAY`, with the contents on stdin. It returns
 once it owns them, and stays in the background.
 """
 
@@ -32,13 +33,16 @@ KEEPER_POLL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ClipboardKeeper:
-    """Who takes over on one display."""
+    """Starter of the process that takes over the clipboards of one display."""
 
     display: str
     environment: Mapping[str, str]
 
     def hand_over(self, client: X11Client, selections: Iterable[X11Selection]) -> None:
-        """Let what we still offer be offered by another process from now on; `Downstream` when it does not start. A job for `X11Connection.run`."""
+        """Hand over what we still offer to another process; raise `Downstream` if it fails.
+
+        A job for `X11Connection.run`.
+        """
         offered = {selection.name: selection.offered(client) for selection in selections}
         left = {name: _serialize_contents(contents) for name, contents in offered.items() if contents is not None}
         if not left:

@@ -1,7 +1,7 @@
 """One X connection and the only thread that uses it.
 
-Jobs are functions of a `X11Client`; they run in order, each whole, and nothing else touches the connection. Between jobs the thread answers
-events, which is what keeps a clipboard alive.
+Jobs are functions of an `X11Client`; they run in order, each to completion, and nothing else touches the connection.
+Between jobs the thread answers events, which keeps a clipboard available.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class X11Client:
         return self.display.create_resource_object("window", number)
 
     def property(self, window: XWindow, name: str) -> Any:
-        """A property's value (bytes, or an array of numbers), None when it is not set."""
+        """Return a property's value (bytes, or an array of numbers), or None if it is not set."""
         found = window.get_full_property(self.atom(name), X.AnyPropertyType, sizehint=MAX_PROPERTY_BYTES // 4)
         return None if found is None else found.value
 
     def numbers(self, window: XWindow, name: str) -> list[int]:
-        """A property that is a list of numbers; empty when it is not set."""
+        """Return a property that is a list of numbers; empty if it is not set."""
         value = self.property(window, name)
         return [] if value is None or isinstance(value, bytes) else [int(number) for number in value]
 
@@ -90,7 +90,10 @@ class X11Client:
                 select.select([self.display.fileno()], [], [], left)
 
     def stirred(self) -> bool:
-        """Whether events are waiting, once everything was sent. Sending also reads, and what was read makes no descriptor readable."""
+        """Return True if events are waiting once everything has been sent.
+
+        Sending also reads, and events read that way make no descriptor readable.
+        """
         self.display.flush()
         return self.display.pending_events() > 0
 
@@ -114,7 +117,7 @@ class X11Connection:
 
     @classmethod
     async def open(cls, name: str) -> X11Connection:
-        """A connection that works; `DesktopError` says why there is none."""
+        """Open a working connection; raise `DesktopError` with the reason if that fails."""
         connection = cls(name)
         connection._thread.start()
         try:
@@ -126,9 +129,9 @@ class X11Connection:
         return connection
 
     async def run(self, job: Callable[[X11Client], T], *, timeout: float = JOB_TIMEOUT_S) -> T:
-        """The job's result. `Downstream` when the server is gone or does not answer in `timeout` seconds.
+        """Run a job and return its result; raise `Downstream` if the server is gone or takes over `timeout` seconds.
 
-        A job that has begun is not stopped when its caller is cancelled; one that has not is dropped.
+        A job that has started is not stopped when its caller is cancelled; one that has not started is dropped.
         """
         future: Future[T] = Future()
         with self._lock:
@@ -226,7 +229,7 @@ class X11Connection:
 
 
 def open_client(name: str) -> X11Client:
-    """A connection for the calling thread alone; whatever Xlib raises where there is none."""
+    """Open a connection for the calling thread alone; raises whatever Xlib raises if that fails."""
     found = display.Display(name)
     # Errors of requests that nobody waits for: a window that has just been closed, mostly.
     found.set_error_handler(_log_x_error)
@@ -235,7 +238,10 @@ def open_client(name: str) -> X11Client:
 
 @contextlib.contextmanager
 def grab_x_server(client: X11Client) -> Generator[None]:
-    """No other program is served meanwhile, whatever happens. It ends with the connection, too, as when a job takes too long."""
+    """Grab the server so that no other program is served, and release it even on errors.
+
+    The grab also ends with the connection, as when a job takes too long.
+    """
     client.display.grab_server()
     try:
         yield

@@ -56,7 +56,7 @@ class DesktopDevice:
         )
 
     async def _locks(self, way: Sequence[str]) -> bool:
-        """Whether the command locks: from then on a program takes all that is typed."""
+        """Return True if the command locks the screen: from then on, a program takes all keyboard input."""
         try:
             process = _start_detached(way, self.environment)
         except OSError:
@@ -111,7 +111,10 @@ class DesktopDevice:
         return self.folder / f"{self.name.replace('/', '_').replace(':', 'x')}.lock"
 
     def _keeper(self) -> int | None:
-        """The process that keeps it awake. It holds a lock on its file, so a number of the past is not taken for it."""
+        """Return the id of the process that keeps the desktop awake, or None.
+
+        That process holds a lock on its file, so a stale id is not mistaken for it.
+        """
         try:
             with self._file.open("rb") as file:
                 if try_lock(file.fileno()):
@@ -123,7 +126,7 @@ class DesktopDevice:
         return None
 
     async def close(self) -> None:
-        """Nothing is held here: who keeps it awake is a process of its own."""
+        """Do nothing; a separate process keeps the desktop awake."""
 
 
 def _start_detached(argv: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -134,7 +137,7 @@ def _start_detached(argv: Sequence[str], environment: Mapping[str, str]) -> subp
 
 
 async def open_device(context: ServiceContext) -> DesktopDevice:
-    """The service for the context's desktop."""
+    """Create the service for the context's desktop."""
     desktop = context.desktop
     # Programs that lock take a variable that is set to nothing for a Wayland session.
     environment = {name: value for name, value in {**context.environment, **desktop.environment}.items() if value}

@@ -189,7 +189,10 @@ class X11InputDriver:
         await self.release_all()
 
     async def close(self) -> None:
-        """Let go of everything that is held, and leave what the clipboard has; the connection has an owner of its own."""
+        """Release everything that is held and keep the clipboard's content available.
+
+        The connection is closed by its own service.
+        """
         # A screen that is gone holds nothing.
         with contextlib.suppress(Downstream):
             await self.release_all()
@@ -241,7 +244,7 @@ def _idle_seconds(client: X11Client) -> float | None:
 
 
 async def open_input_driver(context: ServiceContext) -> X11InputDriver:
-    """The service for the context's desktop."""
+    """Create the service for the context's desktop."""
     desktop, connection = context.desktop, await context.service("x11")
     # With a desktop that ends now nobody pastes any more.
     heirs = (

@@ -42,7 +42,7 @@ def suspend_screensaver(client: X11Client) -> None:
 
 
 def start_sleep_inhibitor() -> subprocess.Popen[bytes] | None:
-    """What keeps the machine itself awake, where a session manager is there to be told."""
+    """Start a process that keeps the machine itself awake; return None without systemd."""
     if which("systemd-inhibit") is None or not Path("/run/systemd/system").is_dir():
         return None
     why = ["--who=handrail", "--why=kept awake by hand"]

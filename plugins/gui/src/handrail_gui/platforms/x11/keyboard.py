@@ -102,7 +102,7 @@ class XTestKeyboard:
         client.display.sync()
 
     def pieces(self, client: X11Client, text: str, *, longest: int = 40) -> list[str]:
-        """The text cut so that no piece needs more letters than the spare keys can have."""
+        """Split the text into pieces, none of which needs more characters than the spare keys can hold."""
         strokes = _layout_strokes(client)
         room = len(_find_spare_codes(client)) * LETTERS_PER_KEY + len(self._lent)
         pieces: list[str] = []
@@ -128,16 +128,17 @@ class XTestKeyboard:
         client.display.sync()
 
     def release_all(self, client: X11Client, *, sync: bool = True) -> None:
-        """Let go of every key that we hold."""
+        """Release every key that we hold."""
         while self.held:
             xtest.fake_input(client.display, X.KeyRelease, self.held.pop())
         if sync:
             client.display.sync()
 
     def worked_through(self, client: X11Client, *, within: float = PING_TIMEOUT_S) -> bool:
-        """Wait until the active window's program has read all input so far; False when it cannot be asked or does not answer.
+        """Wait until the active window's program has read all input so far.
 
-        It is asked by _NET_WM_PING, which comes to it after the input.
+        Returns False if it cannot be asked or does not answer. It is asked by _NET_WM_PING, which reaches it after the
+        input.
         """
         number = self._asked(client)
         if number is None:
@@ -145,7 +146,7 @@ class XTestKeyboard:
         return number is not None and self._answers(client, number, within)
 
     def falls_behind(self, client: X11Client) -> bool:
-        """Whether the active window's program can be asked, and has not read all input."""
+        """Return True if the active window's program can be asked and has not read all input."""
         number = self._asked(client)
         return number is not None and not self._answers(client, number, PING_TIMEOUT_S)
 
@@ -161,7 +162,7 @@ class XTestKeyboard:
         return answered
 
     def _asked(self, client: X11Client) -> int | None:
-        """The active window, None when its program cannot be asked."""
+        """Return the id of the active window, or None if its program cannot be asked."""
         number = active_window_id(client)
         try:
             asked = number and client.atom("_NET_WM_PING") in client.numbers(client.window(number), "WM_PROTOCOLS")
@@ -170,7 +171,7 @@ class XTestKeyboard:
         return number if asked else None
 
     def _listen(self, client: X11Client) -> None:
-        """Answers go to the root window, where everyone who asks for its events sees them."""
+        """Listen for answers, which go to the root window, where everyone who selects its events receives them."""
         if not self._listening:
             client.on(X.ClientMessage, lambda told: self._pong(client, told))
             client.root.change_attributes(event_mask=X.SubstructureNotifyMask)
@@ -181,7 +182,7 @@ class XTestKeyboard:
             self._ponged.add(int(told.data[1][1]))
 
     def _strokes_for(self, client: X11Client, keysyms: Sequence[int]) -> list[KeyStroke]:
-        """How to type each keysym, with keys lent to those that the layout lacks."""
+        """Return the keystroke for each keysym, assigning spare keys to those the layout lacks."""
         strokes = _layout_strokes(client)
         foreign = sorted({keysym for keysym in keysyms if keysym not in strokes})
         if any(keysym not in self._lent for keysym in foreign):
@@ -189,9 +190,9 @@ class XTestKeyboard:
         return [self._lent[keysym] if keysym in foreign else strokes[keysym] for keysym in keysyms]
 
     def _lend(self, client: X11Client, keysyms: Sequence[int]) -> None:
-        """Lend keys to what has none yet; when there are too few, everything lent before is given back first.
+        """Assign spare keys to keysyms without one; if there are too few, all earlier assignments are undone first.
 
-        Each key is changed by itself: to write back the keys in between would lose the third level of a layout.
+        Each key is changed separately: writing back the keys in between would lose the third level of a layout.
         """
         new = [keysym for keysym in keysyms if keysym not in self._lent]
         if len(_find_spare_codes(client)) * LETTERS_PER_KEY < len(new):
@@ -236,7 +237,7 @@ def _find_spare_codes(client: X11Client) -> list[int]:
 
 
 def _layout_strokes(client: X11Client) -> dict[int, KeyStroke]:
-    """What the layout types as it is: no characters while another keyboard group is on."""
+    """Return what the layout types unmodified; omits characters while another keyboard group is active."""
     group = client.root.query_pointer().mask >> 13 & 3
     found: dict[int, KeyStroke] = {}
     for code, keysyms in _iterate_keycodes(client):
@@ -247,12 +248,12 @@ def _layout_strokes(client: X11Client) -> dict[int, KeyStroke]:
 
 
 def _keysym_of_key(key: str) -> int:
-    """The keysym of a key's name as `chords` spells it."""
+    """Return the keysym for a key name as spelled in `key_chords`."""
     return _keysym_of_letter(key) if len(key) == 1 else XK.string_to_keysym(KEYSYM_NAMES.get(key, key.upper()))
 
 
 def _keysym_of_letter(letter: str) -> int:
-    """The keysym of a character: its own name for controls, Latin-1 as it is, everything else by its code point."""
+    """Return the keysym of a character: named for controls, unchanged for Latin-1, else its code point."""
     if letter in CONTROL_KEYSYMS:
         return XK.string_to_keysym(CONTROL_KEYSYMS[letter])
     code = ord(letter)

@@ -26,8 +26,8 @@ WHEEL_BUTTONS: dict[str, int] = {"up": 4, "down": 5, "left": 6, "right": 7}
 class XTestPointer:
     """The pointer as we left it, and the buttons that we hold down.
 
-    On a `private` desktop the pointer may be anywhere at first: only programs can have put it there. Elsewhere a `person` has a mouse, too.
-    What is done `by_hand` is a person's own, and nothing stops it.
+    On a `private` desktop the pointer may initially be anywhere: only programs can have put it there. Elsewhere a
+    `person` has a mouse, too. Input `by_hand` is the user's own, and nothing stops it.
     """
 
     private: bool = False
@@ -39,15 +39,14 @@ class XTestPointer:
     _left_at: tuple[int, int] | None = None
 
     def position(self, client: X11Client) -> tuple[int, int]:
-        """Where the pointer is, in screen pixels."""
+        """Return the position of the pointer in screen pixels."""
         found = client.root.query_pointer()
         return found.root_x, found.root_y
 
     def check(self, client: X11Client) -> None:
-        """Raise `Failsafe`, with all buttons released, when a person has moved the pointer into a corner of the screen, `PersonAtWork` when they
-        do something else.
+        """Raise `Failsafe` if the user has moved the pointer into a screen corner, `PersonAtWork` for other user input.
 
-        A corner that we moved to ourselves is no sign of anybody.
+        `Failsafe` is raised with all buttons released. A corner to which we moved the pointer ourselves does not count.
         """
         if self.by_hand:
             return
@@ -89,7 +88,7 @@ class XTestPointer:
         self.held.discard(button)
 
     def release_all(self, client: X11Client) -> None:
-        """Let go of every button that we hold."""
+        """Release every button that we hold."""
         for button in tuple(self.held):
             self.release(client, button)
 
@@ -100,7 +99,7 @@ class XTestPointer:
             self.release(client, button)
 
     def scroll(self, client: X11Client, direction: str) -> None:
-        """One notch of the wheel."""
+        """Turn the wheel by one notch."""
         self.check(client)
         for kind in (X.ButtonPress, X.ButtonRelease):
             xtest.fake_input(client.display, kind, WHEEL_BUTTONS[direction])

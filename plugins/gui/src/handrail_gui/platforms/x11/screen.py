@@ -16,15 +16,15 @@ class X11Screen:
         self._camera = ScreenCamera(connection.name)
 
     async def monitors(self) -> list[Rect]:
-        """Every monitor's rectangle in screen pixels, the primary one first."""
+        """Return every monitor's rectangle in screen pixels, the primary one first."""
         return await self._connection.run(windows.list_monitors)
 
     async def capture(self, area: Rect | None = None) -> Frame:
-        """A picture of the part of `area` that is on the screen, or of the whole desktop."""
+        """Capture the part of `area` that is on the screen, or the whole desktop."""
         return await self._connection.run(lambda client: self._camera.take(client, area))
 
     async def windows(self) -> list[Window]:
-        """The managed windows, topmost first."""
+        """Return the managed windows, topmost first."""
         return await self._connection.run(windows.list_windows)
 
     async def surfaces(self) -> list[Window]:
@@ -32,10 +32,10 @@ class X11Screen:
         return await self._connection.run(windows.list_surfaces)
 
     async def close(self) -> None:
-        """Give the picture's memory back; the connection has an owner of its own."""
+        """Free the memory of the picture; the connection is closed by its own service."""
         self._camera.close()
 
 
 async def open_screen(context: ServiceContext) -> X11Screen:
-    """The service for the context's desktop."""
+    """Create the service for the context's desktop."""
     return X11Screen(await context.service("x11"))

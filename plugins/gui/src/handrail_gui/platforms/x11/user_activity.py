@@ -1,7 +1,8 @@
-"""A person's own mouse and keyboard on an X display, told from input that programs make. Jobs for `X11Connection.run`.
+"""Detection of the user's own mouse and keyboard input on an X display, as opposed to input from programs.
 
-What programs send by XTEST comes from devices of its own, so raw events (XInput 2.2) of all other devices are a person's. A person who works the
-screen from afar by a server that uses XTEST itself, as x11vnc does, is not seen here.
+Jobs for `X11Connection.run`. Input that programs send by XTEST comes from separate devices, so raw events (XInput 2.2)
+of all other devices are the user's. A user who operates the screen remotely through a server that itself uses XTEST,
+such as x11vnc, is not detected here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ RAW_EVENT_MASK = xinput.RawKeyPressMask | xinput.RawButtonPressMask | xinput.Raw
 
 @dataclass(slots=True)
 class UserActivity:
-    """When a person last used mouse or keyboard; `pause` is the seconds for which that keeps everybody else from it."""
+    """Record of the user's last input; `pause` is the number of seconds for which that input blocks the agent."""
 
     pause: float
     _watching: bool = False
@@ -42,7 +43,10 @@ class UserActivity:
         self._listen(client)
 
     def left(self, client: X11Client) -> float:
-        """Seconds until the person has been quiet for long enough; 0 when they have. Then they are expected to stay away."""
+        """Return the seconds until the user has been idle for long enough; 0 if they have.
+
+        At 0 they are expected to stay away.
+        """
         self._look(client)
         left = 0.0 if self._last is None else max(0.0, self._last + self.pause - monotonic())
         if left == 0:
@@ -50,7 +54,7 @@ class UserActivity:
         return left
 
     def check(self, client: X11Client) -> None:
-        """Raise `PersonAtWork` when a person has come since `left` said that nobody was there."""
+        """Raise `PersonAtWork` if there was user input since `left` last returned 0."""
         self._look(client)
         if self.pause and self._last != self._seen:
             raise PersonAtWork(

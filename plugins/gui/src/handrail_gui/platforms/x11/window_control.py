@@ -35,7 +35,7 @@ def focus_window(client: X11Client, window: str) -> bool:
 
 
 def maximize_window(client: X11Client, window: str) -> bool:
-    """Let a window fill its monitor, also one that is minimized; False when it does not."""
+    """Maximize a window, even if it is minimized; return False if it does not become maximized."""
     if _current_state(client, window) == "minimized" and not restore_window(client, window):
         return False
     windows.request_maximized(client, int(window, 16), True)
@@ -49,7 +49,10 @@ def minimize_window(client: X11Client, window: str) -> bool:
 
 
 def restore_window(client: X11Client, window: str) -> bool:
-    """Undo the last of minimized, fullscreen and maximized; False when nothing changes. A window that is none of them stays as it is."""
+    """Undo the last of minimized, fullscreen and maximized; return False if nothing changes.
+
+    A window in none of these states stays as it is, and True is returned.
+    """
     number, before = int(window, 16), _current_state(client, window)
     if before == "minimized":
         windows.request_activation(client, number)
@@ -89,7 +92,7 @@ def place_window(client: X11Client, window: str, where: WindowPlacement) -> Plac
 def _request_placement(
     client: X11Client, window: str, request: WindowPlacement, wanted: WindowPlacement
 ) -> Window | None:
-    """The window once it rests after a request; it rests sooner where it is what was wanted."""
+    """Request a geometry and return the window once it has settled, which is sooner if it has the wanted geometry."""
     windows.request_placement(client, int(window, 16), request)
     goal = (wanted.x, wanted.y, wanted.width, wanted.height)
     # A program that takes other sizes than the one asked for has stopped at one of its own.
@@ -99,7 +102,7 @@ def _request_placement(
 
 
 def _wait_until_steady(client: X11Client, window: str, patience: Callable[[Window], float]) -> Window | None:
-    """The window once it has not changed for so many seconds; None when it is gone."""
+    """Return the window once it has been unchanged for the seconds that `patience` gives; None if it is gone."""
     deadline, since, last = monotonic() + CHANGE_TIMEOUT_S, monotonic(), _find_by_id(client, window)
     while last is not None and monotonic() < deadline and monotonic() - since <= patience(last):
         client.pump(lambda: False, timeout=WINDOW_POLL_S)
@@ -110,7 +113,7 @@ def _wait_until_steady(client: X11Client, window: str, patience: Callable[[Windo
 
 
 def _placement_errors(window: Window, wanted: Sequence[int | None]) -> tuple[int, ...]:
-    """By how many pixels its left and top edge, width and height are not as wanted."""
+    """Return the errors in pixels of left edge, top edge, width and height."""
     have = (window.rect.x, window.rect.y, window.rect.width, window.rect.height)
     return tuple(0 if want is None else abs(want - is_) for want, is_ in zip(wanted, have, strict=True))
 
@@ -131,7 +134,7 @@ def place_in_layout(client: X11Client, window: str, layout: str) -> PlacementRes
 
 
 def _restore_to_normal(client: X11Client, window: str) -> None:
-    """A minimized or maximized window has no place of its own. It may be both."""
+    """Restore a window to normal: minimized or maximized, it has no position of its own. It may be both."""
     for _ in range(2):
         if _current_state(client, window) in (None, "normal") or not restore_window(client, window):
             return
@@ -147,7 +150,7 @@ def _find_by_id(client: X11Client, window: str) -> Window | None:
 
 
 def _wait_for_state(client: X11Client, window: str, fits: Callable[[str | None], bool]) -> bool:
-    """Whether its state comes to fit in time; it is at rest then, as its size follows its state."""
+    """Return True if the state fits in time; the window has settled then, because its size follows its state."""
     if not _wait_until(client, window, lambda: fits(_current_state(client, window))):
         return False
     now = _wait_until_steady(client, window, lambda _: STEADY_TIME_S)
@@ -155,7 +158,7 @@ def _wait_for_state(client: X11Client, window: str, fits: Callable[[str | None],
 
 
 def _wait_until(client: X11Client, window: str, condition: Callable[[], bool]) -> bool:
-    """Whether a condition comes true in time, and while the window is there; events go on being answered meanwhile."""
+    """Return True if a condition becomes true in time, while the window exists; events are still answered meanwhile."""
     deadline = monotonic() + CHANGE_TIMEOUT_S
     while not condition():
         if monotonic() > deadline or _find_by_id(client, window) is None:

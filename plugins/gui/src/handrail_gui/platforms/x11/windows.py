@@ -38,20 +38,20 @@ WINDOW_GONE_ERRORS = (error.BadWindow, error.BadDrawable, error.BadMatch)
 
 
 def list_monitors(client: X11Client) -> list[Rect]:
-    """Every monitor's rectangle, the primary one first; the whole screen where RANDR tells of none."""
+    """Return every monitor's rectangle, the primary one first; the whole screen if RANDR reports none."""
     found = sorted(randr.get_monitors(client.root).monitors, key=lambda m: not m.primary)
     rects = [Rect(m.x, m.y, m.width_in_pixels, m.height_in_pixels) for m in found]
     return [rect for rect in rects if not rect.empty] or [screen_bounds(client)]
 
 
 def screen_bounds(client: X11Client) -> Rect:
-    """The whole screen."""
+    """Return the rectangle of the whole screen."""
     size = client.root.get_geometry()
     return Rect(0, 0, size.width, size.height)
 
 
 def list_windows(client: X11Client) -> list[Window]:
-    """The managed windows, topmost first."""
+    """Return the managed windows, topmost first."""
     stacked = client.numbers(client.root, "_NET_CLIENT_LIST_STACKING") or client.numbers(
         client.root, "_NET_CLIENT_LIST"
     )
@@ -72,12 +72,15 @@ def list_surfaces(client: X11Client) -> list[Window]:
 
 
 def active_window_id(client: X11Client) -> int | None:
-    """The active window; None when no window is."""
+    """Return the id of the active window, or None."""
     return next(iter(client.numbers(client.root, "_NET_ACTIVE_WINDOW")), None) or None
 
 
 def request_activation(client: X11Client, number: int) -> None:
-    """Ask the window manager to raise a window and give it the focus, on whatever workspace it is. Of one that has gone nothing comes."""
+    """Ask the window manager to raise a window and give it the focus, on whatever workspace it is.
+
+    Has no effect on a window that has gone.
+    """
     try:
         on = next(iter(client.numbers(client.window(number), "_NET_WM_DESKTOP")), ALL_DESKTOPS)
     except WINDOW_GONE_ERRORS:
@@ -112,7 +115,7 @@ def request_minimize(client: X11Client, number: int) -> None:
 
 
 def has_focus(client: X11Client, number: int) -> bool:
-    """Whether the window or one inside it gets what is typed."""
+    """Return True if the window or one inside it receives typed keys."""
     focus = client.display.get_input_focus().focus
     if isinstance(focus, int):
         return False
@@ -127,7 +130,10 @@ def has_focus(client: X11Client, number: int) -> bool:
 
 
 def is_keyboard_grabbed(client: X11Client) -> bool:
-    """Whether a program takes all that is typed, whatever has the focus, as an open menu does. Only trying to take it tells."""
+    """Return True if a program takes all typed keys, whatever has the focus, as an open menu does.
+
+    The only way to find out is to try to grab the keyboard.
+    """
     taken = client.root.grab_keyboard(False, X.GrabModeAsync, X.GrabModeAsync, X.CurrentTime)
     client.display.ungrab_keyboard(X.CurrentTime)
     return taken == X.AlreadyGrabbed
@@ -145,19 +151,19 @@ def request_placement(client: X11Client, number: int, where: WindowPlacement) ->
 
 
 def read_work_area(client: X11Client, monitor: Rect) -> Rect:
-    """The part of a monitor that panels leave free."""
+    """Return the part of a monitor that panels leave free."""
     free = client.numbers(client.root, "_NET_WORKAREA")
     return Rect(*free[:4]).intersect(monitor) if len(free) >= 4 else monitor
 
 
 def read_frame_extents(client: X11Client, number: int) -> tuple[int, int, int, int]:
-    """How far the decoration reaches beyond the client: left, right, top, bottom."""
+    """Return how far the decoration extends beyond the client area: left, right, top, bottom."""
     found = client.numbers(client.window(number), "_NET_FRAME_EXTENTS")
     return (found[0], found[1], found[2], found[3]) if len(found) == 4 else (0, 0, 0, 0)
 
 
 def read_resize_steps(client: X11Client, number: int) -> tuple[int, int]:
-    """The pixels by which a program lets its window's width and height change: a terminal's letters, mostly 1."""
+    """Return the pixel steps in which a window's width and height may change: a terminal's cell size, usually 1."""
     hints = client.window(number).get_wm_normal_hints()
     if hints is None or not hints.flags & Xutil.PResizeInc:
         return 1, 1
@@ -172,7 +178,7 @@ def _send_message(client: X11Client, number: int, message: str, *data: int) -> N
 
 
 def _read_window(client: X11Client, number: int, screens: Sequence[Rect], active: int | None) -> Window | None:
-    """A managed window; None for furniture and for one that has just gone."""
+    """Read a managed window; return None for windows of the desktop shell and for one that has just gone."""
     own = client.window(number)
     try:
         kinds = client.numbers(own, "_NET_WM_WINDOW_TYPE")
@@ -190,9 +196,9 @@ def _read_window(client: X11Client, number: int, screens: Sequence[Rect], active
 
 
 def _read_rects(client: X11Client, own: XWindow) -> tuple[Rect, Rect]:
-    """The window's rectangle on the screen, without and with its decoration.
+    """Return the window's rectangle on the screen, without and with its decoration.
 
-    A program that decorates itself draws a shadow around its window, which is part of neither.
+    A program that decorates itself draws a shadow around its window, which belongs to neither.
     """
     size = own.get_geometry()
     # From the window's own corner to the root's: what the reply calls x and y.
@@ -255,7 +261,7 @@ def _read_surface(client: X11Client, outer: XWindow) -> Window | None:
 
 
 def _find_managed_window(client: X11Client, outer: XWindow) -> XWindow | None:
-    """The program's window inside a frame: the one that the window manager has given a state."""
+    """Return the program's window inside a frame, the one to which the window manager has given a state; or None."""
     level = [outer]
     for _ in range(FRAME_DEPTH):
         for window in level:
@@ -266,5 +272,5 @@ def _find_managed_window(client: X11Client, outer: XWindow) -> XWindow | None:
 
 
 def _is_click_through(outer: XWindow) -> bool:
-    """Whether nothing of it takes clicks, as with the surface that a compositor draws on."""
+    """Return True if no part of the window takes clicks, as with the surface that a compositor draws on."""
     return not shape.get_rectangles(outer, shape.SK.Input).rectangles
