@@ -45,7 +45,7 @@ details} and `voice_message`, one sentence for a listener. Times are seconds unl
 of an observation (default: the latest). Element ids (`e12`) are never used twice in a session. Relative paths start at the session's working
 directory.
 
-Tools that look into an artifact are there while the session holds one that fits ([results.md](results.md#looking-into-them)), those that use skills
+Tools that look into an artifact are there while the session holds one that fits ([results.md](results.md#querying-artifacts)), those that use skills
 while one is enabled or loaded ([skills.md](skills.md)).
 """
 
