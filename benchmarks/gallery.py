@@ -16,19 +16,20 @@ from handrail import Element
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURES = DOCS / "gallery"
 WIDTH, QUALITY = 960, 55
-HEAD = """# What each toolkit tells
+HEAD = """# Roles and actions by toolkit
 
-This page and its pictures are made by `python -m benchmarks.gallery` from real programs on a private desktop: a text editor for GTK 3, the widget
-factory of GTK 4, a form for Qt, LibreOffice, and a page in Chromium. What else to know of each toolkit: [accessibility.md](accessibility.md).
+`python -m benchmarks.gallery` generates this page and its pictures from real programs on a private desktop: a text editor for GTK 3, the widget
+factory of GTK 4, a form for Qt, LibreOffice, and a page in Chromium. For more about each toolkit, see [accessibility.md](accessibility.md).
 
-## Roles and actions
+## Elements by role
 
-How many elements of a role a program tells, and which actions of `execute_accessible` they take. No entry: that program shows none.
+The number of elements with each role that a program reports, and the actions of `execute_accessible` that they accept. An empty cell means that the program shows
+no such element.
 """
 GALLERY = """
-## As a model sees them
+## Annotated screenshots
 
-`observe_screen` with `image: "annotated"`: each id lies beside its thing and hides nothing.
+Pictures from `observe_screen` with `image: "annotated"`: each id is next to its element and covers nothing.
 """
 
 
