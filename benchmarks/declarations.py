@@ -16,7 +16,7 @@ GOAL = 8_000
 
 
 async def declarations(effort: Effort) -> Row:
-    """Measure the tools that the default profile declares with the accessibility backend, as sent to a provider's API."""
+    """Measure the tools declared by the default profile with the accessibility backend, as sent to a provider."""
     declared = [tool for tool in _listed() if tool["available"]]
     written = json.dumps(
         [{key: tool[key] for key in ("name", "description", "input_schema")} for tool in declared],

@@ -23,8 +23,8 @@ factory of GTK 4, a form for Qt, LibreOffice, and a page in Chromium. For more a
 
 ## Elements by role
 
-The number of elements with each role that a program reports, and the actions of `execute_accessible` that they accept. An empty cell means that the program shows
-no such element.
+The number of elements with each role that a program reports, and the actions of `execute_accessible` that they accept. An empty cell means that
+the program shows no such element.
 """
 GALLERY = """
 ## Annotated screenshots

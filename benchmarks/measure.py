@@ -68,7 +68,7 @@ async def take_turns(contenders: Mapping[str, Contender], *, rounds: int, warm_u
     """Run the contenders in turn and return the timing of each.
 
     There are `rounds` rounds, after `warm_up` rounds that do not count. Every other round runs in reverse order: always
-    following the same neighbour affects results by up to a sixth.
+    following the same neighbor affects results by up to a sixth.
     """
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for round_ in range(warm_up + rounds):

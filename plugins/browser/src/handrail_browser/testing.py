@@ -1,4 +1,4 @@
-"""What every driver of a browser promises: a test class that its author derives from."""
+"""Contract of every browser driver: a test class from which its author derives one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Show = Callable[..., str]
 
 
 class DriverContract:
-    """What every driver promises, whatever it works a browser by.
+    """Contract of every browser driver, regardless of how it controls a browser.
 
         class TestMine(DriverContract):
             @pytest.fixture
@@ -36,19 +36,20 @@ class DriverContract:
             @pytest.fixture
             def show(self): ...
 
-    Give the fixtures `driver`, an open one that may reach the pages of `show` and no private address beside it, and `show`, a function that
-    serves markup at a path (`show(html, path="/")`) and returns its address. What a driver cannot do it refuses with an error that has a
-    hint, and does nothing: the tests take that for an answer where a driver's `lacks` says so.
+    Provide the fixtures `driver`, an open driver that may reach the pages of `show` and no other private address, and
+    `show`, a function that serves markup at a path (`show(html, path="/")`) and returns its address. A driver refuses
+    what it cannot do with an error that has a hint, and does nothing: the tests accept that if the driver's `lacks`
+    declares it.
     """
 
     @pytest.fixture
     def driver(self) -> BrowserDriver:
-        """The driver under test."""
+        """Return the driver under test."""
         raise NotImplementedError("give a fixture `driver` that returns an open Driver")
 
     @pytest.fixture
     def show(self) -> Show:
-        """What serves pages."""
+        """Return the function that serves pages."""
         raise NotImplementedError("give a fixture `show` that serves markup and returns its address")
 
     # Tabs and addresses
@@ -68,7 +69,7 @@ class DriverContract:
         assert first.id in (caught.value.hint or "")
 
     async def test_going_to_an_address_says_where_it_led(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, tell the address that the tab shows, not the one that was asked for."""
+        """If this fails, report the address that the tab shows, not the one that was requested."""
         tab = await open_page(
             driver, show("<title>There</title><script>history.replaceState(0, '', '/moved')</script>")
         )
@@ -79,7 +80,7 @@ class DriverContract:
         assert "/again" in done.evidence[0]
 
     async def test_the_history_is_gone_through(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, tell from the address whether there was a page to go to."""
+        """If this fails, use the address to decide if there was a page in the history."""
         tab = await open_page(driver, show("<p>one", "/one"))
         await driver.navigate(tab, show("<p>two", "/two"), until="load", seconds=10)
         assert "/one" in (await driver.travel(tab, "back", seconds=10)).evidence[0]
@@ -87,13 +88,13 @@ class DriverContract:
         assert (await driver.travel(tab, "forward", seconds=10)).effect == "none"
 
     async def test_places_that_the_rail_closes_are_not_gone_to(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, judge addresses before the browser is asked, and hold its connections to the rules."""
+        """If this fails, check addresses before the browser gets them, and enforce the rules on its connections."""
         tab = await open_page(driver, show("<title>Here</title>"))
         with pytest.raises(Denied):
             await driver.navigate(tab, "http://10.255.255.1/", until="load", seconds=5)
 
     async def test_a_page_does_not_lead_to_where_it_may_not(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, look where a tab has come to, or give the browser no way past the rules."""
+        """If this fails, check the address that a tab has reached, or give the browser no route around the rules."""
         tab = await open_page(
             driver, show("<button onclick=\"location.href = 'http://10.255.255.1/secret'\">Out</button>")
         )
@@ -102,7 +103,7 @@ class DriverContract:
             assert any("10.255.255.1" in each for each in driver.refused())
 
     async def test_an_address_where_nobody_answers_is_an_error(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, do not take the browser's own error page for a page."""
+        """If this fails, do not treat the browser's own error page as a page."""
         tab = await open_page(driver, show("<p>here"))
         nobody = show("").rpartition(":")[0] + ":9/"
         with pytest.raises(ToolError):
@@ -111,7 +112,7 @@ class DriverContract:
     # What is on a page
 
     async def test_a_snapshot_has_what_can_be_used(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, give each thing its role, its name, what it holds and whether it can be used, with a handle and a fingerprint."""
+        """If this fails, give each usable element its role, name, value and states, with a handle and a fingerprint."""
         html = "<h1>Top</h1><button>Go</button><button disabled>Off</button><label>Name <input value=Ada></label><p>Plain words"
         tab = await open_page(driver, show(html))
         found = (await take_snapshot(driver, tab)).nodes
@@ -125,7 +126,7 @@ class DriverContract:
         assert not any(node.name == "Plain words" for node in found)
 
     async def test_a_snapshot_of_all_has_the_text_and_is_cut(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, give `most` lines from `skip` on, and count all there are."""
+        """If this fails, return up to `most` lines starting at `skip`, and count all lines."""
         tab = await open_page(driver, show("<p>Plain words</p>" + "".join(f"<button>B{n}</button>" for n in range(9))))
         assert any(node.name == "Plain words" for node in (await take_snapshot(driver, tab, everything=True)).nodes)
         part = await driver.snapshot(tab, everything=False, selector=None, most=3, skip=4)
@@ -133,7 +134,7 @@ class DriverContract:
         assert part.total == 9
 
     async def test_a_part_is_named_by_selector(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, take the selector for the whole of the snapshot."""
+        """If this fails, apply the selector to the complete snapshot."""
         tab = await open_page(
             driver, show("<button>Out</button><section id=part aria-label=Part><button>In</button></section>")
         )
@@ -143,7 +144,7 @@ class DriverContract:
             await driver.snapshot(tab, everything=False, selector="#nothing", most=50, skip=0)
 
     async def test_a_thing_is_found_by_what_it_is_called(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, do nothing when several fit: raise `AmbiguousNode` with them."""
+        """If this fails, do nothing when several elements match: raise `AmbiguousNode` with them."""
         tab = await open_page(
             driver,
             show(
@@ -159,7 +160,7 @@ class DriverContract:
         assert {node.role for node in caught.value.nodes} == {"link", "button"}
 
     async def test_an_element_is_found_again_or_refused(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, know an element by what it is, and refuse with candidates where it has become another."""
+        """If this fails, identify elements by their properties, and refuse with candidates if one has changed."""
         html = "<button id=a>Save</button><button id=b>Draw</button><script>b.onclick = () => a.outerHTML = '<button id=a>Save</button>'</script>"
         tab = await open_page(driver, show(html + "<button id=c onclick=\"a.textContent='Delete'\">Turn</button>"))
         elements = await map_elements_by_name(driver, tab)
@@ -175,7 +176,7 @@ class DriverContract:
             await driver.locate(again["Draw"])
 
     async def test_a_page_is_read(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, give the page's text, or its markup as it is seen."""
+        """If this fails, return the text of the page, or its markup as it is seen."""
         tab = await open_page(driver, show("<main><h1>News</h1><p>Said and done.</p></main>"))
         reading = await driver.read(tab, None)
         assert "Said and done." in reading.text + reading.html
@@ -183,14 +184,14 @@ class DriverContract:
             await driver.read(tab, "#nothing")
 
     async def test_a_picture_is_taken(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, give a PNG of the window."""
+        """If this fails, return a PNG of the window."""
         tab = await open_page(driver, show("<p>Look"))
         assert (await driver.screenshot(tab, None, full=False)).startswith(PNG_SIGNATURE)
 
     # What is done to it
 
     async def test_a_click_says_what_came_of_it(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, look at the page after the action, and confirm only what was seen to change."""
+        """If this fails, inspect the page after the action, and confirm only the changes that were seen."""
         near = (
             "<button onclick=\"out.textContent = 'it happened'\">Do</button><div role=button>Dead</div><p id=out></p>"
         )
@@ -203,13 +204,13 @@ class DriverContract:
         assert any("far away" in each for each in (await click_named(driver, tab, "Far")).evidence)
 
     async def test_what_is_disabled_is_not_clicked(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, refuse what cannot be used."""
+        """If this fails, refuse elements that cannot be used."""
         tab = await open_page(driver, show("<button disabled>Off</button>"))
         with pytest.raises(ToolError):
             await click_named(driver, tab, "Off", seconds=0.4)
 
     async def test_a_field_is_filled_and_read_back(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, read the field again, and say so when it holds something else than was given."""
+        """If this fails, read the field again, and report a value other than the one given."""
         named = "<label>Name <input value=old oninput=\"out.textContent = 'heard ' + this.value\"></label>"
         tab = await open_page(driver, show(named + "<label>Short <input maxlength=3></label><p id=out></p>"))
         assert (await fill_named(driver, tab, "Name", "Größe 漢字")).effect == "confirmed"
@@ -220,7 +221,7 @@ class DriverContract:
         assert (await fill_named(driver, tab, "Name", "")).effect == "confirmed"
 
     async def test_a_form_is_sent_by_its_field(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, press Enter in the field once it holds the text."""
+        """If this fails, press Enter in the field once it contains the text."""
         show("<p>Found it", "/found")
         tab = await open_page(driver, show("<form action=/found><label>Find <input name=q></label></form>"))
         node = await driver.pick(tab, selector=None, text="Find")
@@ -228,7 +229,7 @@ class DriverContract:
         assert any("/found?q=it" in each for each in done.evidence)
 
     async def test_a_key_is_pressed(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, give the key to the element that is named."""
+        """If this fails, send the key to the named element."""
         tab = await open_page(
             driver,
             show(
@@ -239,7 +240,7 @@ class DriverContract:
         assert any("pressed Enter" in each for each in (await driver.press(tab, node, "Enter", seconds=5)).evidence)
 
     async def test_a_choice_is_made_by_value_or_label(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, read the list again: what it does not hold was not chosen."""
+        """If this fails, read the list again: an option that it does not have was not chosen."""
         tab = await open_page(
             driver,
             show("<select aria-label=Role><option value=w>Writer<option value=a>Analyst<option value=d>Diver</select>"),
@@ -253,7 +254,7 @@ class DriverContract:
             await driver.select(tab, await driver.pick(tab, selector=None, text="Role"), ["Nobody"], seconds=5)
 
     async def test_a_file_is_given(self, driver: BrowserDriver, show: Show, tmp_path: Path) -> None:
-        """If this fails, give the file under its own name, and look whether the field has it."""
+        """If this fails, upload the file under its own name, and check that the field has it."""
         (tmp_path / "notes.txt").write_text("what it says")
         script = "<script>f.onchange = async () => out.textContent = f.files[0].name + ' ' + await f.files[0].text()</script>"
         tab = await open_page(driver, show(f"<input type=file id=f aria-label=File><p id=out></p>{script}"))
@@ -262,7 +263,7 @@ class DriverContract:
         assert await driver.wait(tab, WaitConditions("notes.txt what it says"), seconds=3)
 
     async def test_a_question_of_the_page_is_answered(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, notice that the page waits, say so in `state`, and answer it as told."""
+        """If this fails, detect that the page waits, report it in `state`, and answer the dialog as requested."""
         tab = await open_page(
             driver, show("<button onclick=\"out.textContent = 'said ' + prompt('Who?')\">Ask</button><p id=out></p>")
         )
@@ -279,7 +280,7 @@ class DriverContract:
     async def test_what_is_waited_for_is_told_apart_from_what_did_not_come(
         self, driver: BrowserDriver, show: Show
     ) -> None:
-        """If this fails, look until the time is over, and say what is true then."""
+        """If this fails, check until the timeout, and return the condition at that moment."""
         tab = await open_page(
             driver,
             show(
@@ -300,7 +301,7 @@ class DriverContract:
             assert not await driver.wait(tab, never, seconds=0.4), never
 
     async def test_what_it_lacks_it_refuses_with_the_way_round(self, driver: BrowserDriver, show: Show) -> None:
-        """If this fails, do nothing where you cannot do what is asked, and say what to do instead; declare it in `lacks`."""
+        """If this fails, do nothing if an action is unsupported, suggest an alternative, and declare it in `lacks`."""
         tab = await open_page(driver, show("<label>Box <input></label><p>text"))
         node = await driver.pick(tab, selector=None, text="Box")
         tries = {
@@ -318,17 +319,17 @@ class DriverContract:
 
 
 async def open_page(driver: BrowserDriver, url: str) -> BrowserTab:
-    """A new tab at an address."""
+    """Open a tab at an address."""
     return await driver.open_tab(url)
 
 
 async def take_snapshot(driver: BrowserDriver, tab: BrowserTab, *, everything: bool = False) -> PageSnapshot:
-    """What is on its page."""
+    """Return the content of the tab's page."""
     return await driver.snapshot(tab, everything=everything, selector=None, most=200, skip=0)
 
 
 async def map_elements_by_name(driver: BrowserDriver, tab: BrowserTab) -> dict[str, Element]:
-    """Its elements as a session has them, by name."""
+    """Return the elements of the tab's page as a session has them, by name."""
     shown: Sequence[tuple[PageNode, Element | None]] = number_nodes(
         (await take_snapshot(driver, tab)).nodes, Observations()
     )

@@ -1,8 +1,9 @@
-"""What a request must show before the console answers: an address of ours, no other origin, the person's own user, and the token.
+"""Checks that each request must pass: our host name, no foreign origin, the user's own account, and the token.
 
-The page without a token is a door: a few lines of our own that take the token from behind the # of the link, where a browser sends it to
-nobody, and ask for the rest with it. The token then goes with each request in a header, which no other page can set and no browser adds by
-itself, as it would a cookie, which every server of this machine is sent, whatever its port.
+Without a token, the console serves an entry page: a short script of our own that reads the token from the fragment of
+the link, which a browser does not send, and requests the rest with it. The token is then sent with each request in a
+header, which no other page can set and no browser adds on its own. A cookie would be sent to every server on this
+machine, regardless of its port.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class AuthGate:
             await replace(refused, headers={**refused.headers, **RESPONSE_HEADERS})(scope, receive, send)
 
     def _refusal(self, scope: AsgiScope) -> HttpRefusal | None:
-        """Why a request is not answered; None when it is."""
+        """Return the reason for refusing a request, or None to accept it."""
         if (refused := refuse_other_user(scope) or self._gate.refusal(scope)) is not None:
             return refused
         shown = find_shown_token(scope, [self._token])

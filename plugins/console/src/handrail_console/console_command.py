@@ -23,7 +23,7 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 7348
 
 
 def _check_host_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, each as a Host header can say it."""
+    """Return the names. Raises `click.BadParameter` for a name that cannot occur in a Host header."""
     for name in names:
         if not _is_host_header(name):
             raise click.BadParameter(
@@ -63,7 +63,7 @@ def console_command(host: str, port: int, names: tuple[str, ...]) -> None:
 
 
 def _is_host_header(name: str) -> bool:
-    """Whether a Host header can say it: a name in punycode or an address, and a port."""
+    """Return True if the name can occur in a Host header: a punycode name or an address, optionally with a port."""
     from ipaddress import IPv6Address
 
     from handrail.net import hostnames
@@ -96,7 +96,7 @@ async def _run_console(opened: socket.socket, token: BearerToken, names: tuple[s
 
 
 def _build_link(opened: socket.socket, token: BearerToken) -> str:
-    """Where the page is. What stands after # is kept by the browser, and sent to nobody."""
+    """Return the link to the page. The browser keeps the part after # and does not send it."""
     from handrail.net.loopback_server import list_host_headers
 
     return f"http://{list_host_headers(opened)[0]}/#{token.value}"
@@ -104,7 +104,7 @@ def _build_link(opened: socket.socket, token: BearerToken) -> str:
 
 @contextlib.contextmanager
 def _write_link_file(places: AppDirs, link: str) -> Generator[Path]:
-    """A file with the link that only its owner reads, there as long as the console is."""
+    """Yield a file that contains the link; only its owner can read it, and it is removed with the console."""
     from handrail.fs.app_dirs import write_private_file
 
     file = places.state / "console" / f"{os.getpid()}.json"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail console`"""
+    """Return `handrail console`."""
     from handrail_console.console_command import console_command
 
     return (console_command,)

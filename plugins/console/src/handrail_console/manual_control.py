@@ -1,4 +1,4 @@
-"""A person's hands on the desktops of sessions, and their eyes."""
+"""Manual control: the user's input on the desktops of sessions, screenshots of them, and undo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class DesktopPicture:
 
 
 class ManualControl:
-    """Sessions of a person (`by_hand`), one for each desktop they look at. What they do is recorded like any call."""
+    """Sessions of the user (`by_hand`), one for each desktop that they look at.
+
+    Their actions are recorded like any other call.
+    """
 
     def __init__(self, runtime: Runtime, opened: AsyncExitStack) -> None:
         self._runtime = runtime
@@ -43,16 +46,16 @@ class ManualControl:
     @classmethod
     @asynccontextmanager
     async def of(cls, runtime: Runtime) -> AsyncGenerator[Self]:
-        """Hands that let go at the end."""
+        """Yield the manual control of this runtime, and end its sessions afterwards."""
         async with AsyncExitStack() as opened:
             yield cls(runtime, opened)
 
     def sessions(self) -> set[str]:
-        """The ids of these sessions."""
+        """Return the ids of these sessions."""
         return {session.id for session in self._sessions.values()} | self._undoing
 
     async def picture(self, desktop: Desktop) -> DesktopPicture:
-        """What the desktop shows now."""
+        """Return a screenshot of the desktop."""
         session = await self._on(desktop)
         screen: Screen = await session.service("screen")
         frame = await screen.capture()
@@ -63,7 +66,7 @@ class ManualControl:
         return await (await self._on(desktop)).call(TOOL_NAME, args)
 
     async def undo_plans(self, *, most: int) -> list[UndoPlan]:
-        """The newest calls that changed files, in whatever workspace, with what undoing each would do."""
+        """Return the newest calls that changed files, in any workspace, with what undoing each would do."""
         from handrail.undo.selection import list_undo_plans
 
         stop = threading.Event()

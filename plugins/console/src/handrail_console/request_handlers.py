@@ -1,4 +1,4 @@
-"""What the page asks for, and what it is answered. Whoever comes here has passed the door."""
+"""Handlers of the page's requests. All of them have passed the checks of `auth_gate`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RequestHandler = Callable[[Request], Awaitable[Response]]
 
 
 class RequestBody(BaseModel):
-    """What the page sends; an unknown key is an error."""
+    """Body of a request from the page. An unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,10 @@ class AnswerRequest(RequestBody):
 
 
 class ReplyRequest(RequestBody):
-    """Answers to the questions of an agent in its own words, one for each, None for one that is left open; None at all: it is not answered."""
+    """Replies to an agent's questions, one for each; None leaves that question open.
+
+    If `replies` is None, the user declined to answer.
+    """
 
     session: str
     id: str
@@ -87,7 +90,7 @@ class UndoRequest(RequestBody):
 
 
 class ControlRequest(RequestBody):
-    """What to do on a session's desktop by hand."""
+    """Action that the user takes on a session's desktop."""
 
     session: str
     args: dict[str, Any]
@@ -102,7 +105,7 @@ class RequestHandlers:
         self._hands = hands
 
     def app(self) -> Starlette:
-        """The application behind the door."""
+        """Return the application that runs behind the checks of `auth_gate`."""
         return Starlette(
             routes=[
                 Route("/page", _handle_errors(self.page)),
@@ -123,22 +126,22 @@ class RequestHandlers:
         )
 
     async def page(self, request: Request) -> Response:
-        """The page itself."""
+        """Return the page itself."""
         return Response(CONSOLE_PAGE, media_type="text/html")
 
     async def live(self, request: Request) -> Response:
-        """Lines of JSON, as long as the page listens."""
+        """Stream news as lines of JSON for as long as the page listens."""
         return StreamingResponse(_stream_ndjson(self._watch.lines()), media_type="application/x-ndjson")
 
     async def sessions(self, request: Request) -> Response:
-        """Sessions that there are records of."""
+        """List the sessions that have records."""
         places, before = self._runtime.places, request.query_params.get("before")
         return _json_response(
             await anyio.to_thread.run_sync(lambda: list_past_sessions(places, most=DEFAULT_LISTED, before=before))
         )
 
     async def session(self, request: Request) -> Response:
-        """The last calls of one of them, or those before."""
+        """Return the last calls of a session, or those before."""
         file, before = self._audit(request), request.query_params.get("before")
         try:
             return _json_response(await anyio.to_thread.run_sync(lambda: read_past_calls(file, before=before)))
@@ -146,14 +149,14 @@ class RequestHandlers:
             raise NotFound(f"there is no page before {before!r}") from exc
 
     async def output(self, request: Request) -> Response:
-        """What the calls of a running session put out, as long as the page listens: lines of JSON."""
+        """Stream the output of the calls of a running session, as lines of JSON, for as long as the page listens."""
         id = request.path_params["id"]
         if self._watch.running(id) is None:
             raise NotFound(f"no session {id!r} runs here")
         return StreamingResponse(_stream_ndjson(self._watch.output(id)), media_type="application/x-ndjson")
 
     async def kept_picture(self, request: Request) -> Response:
-        """The picture of a result."""
+        """Return the image of a result."""
         audit, name = self._audit(request), request.path_params["name"]
         folder = self._runtime.places.artifacts / audit.stem
         if (data := await anyio.to_thread.run_sync(read_picture, folder, name)) is None:
@@ -161,14 +164,14 @@ class RequestHandlers:
         return Response(data, media_type="image/png" if name.endswith("png") else "image/jpeg")
 
     async def screen(self, request: Request) -> Response:
-        """What the desktop of a running session shows now, and which part of the screen that is."""
+        """Return a screenshot of a running session's desktop, and the part of the screen that it shows."""
         picture = await self._hands.picture(self._desktop(request.path_params["id"]))
         shown = picture.transform.screen
         place = {"x": shown.x, "y": shown.y, "width": shown.width, "height": shown.height}
         return Response(picture.data, media_type="image/jpeg", headers={"handrail-screen": json.dumps(place)})
 
     async def answer(self, request: Request) -> Response:
-        """A person's answer to a question about a call."""
+        """Record the user's answer to the approval of a call."""
         asked = AnswerRequest.model_validate_json(await _read_body(request))
         left = self._watch.question(asked.session, asked.id, asked.call_hash)
         if not isinstance(left, PendingApproval):
@@ -189,7 +192,7 @@ class RequestHandlers:
         return _json_response({"ok": True})
 
     async def reply(self, request: Request) -> Response:
-        """A person's answers to questions in words."""
+        """Record the user's replies to an agent's questions."""
         asked = ReplyRequest.model_validate_json(await _read_body(request))
         left = self._watch.question(asked.session, asked.id, asked.call_hash)
         if not isinstance(left, PendingInquiry):
@@ -203,7 +206,7 @@ class RequestHandlers:
         return _json_response({"ok": True})
 
     async def stop(self, request: Request) -> Response:
-        """The stop switch."""
+        """Engage or release the stop switch of one desktop, or of all."""
         asked = StopRequest.model_validate_json(await _read_body(request))
         stops = self._runtime.stops
         if asked.action == "resume":
@@ -219,19 +222,19 @@ class RequestHandlers:
         return _json_response({"ok": True, "stops": stops.all()})
 
     async def control(self, request: Request) -> Response:
-        """A person's own hand."""
+        """Perform an action of the user on a session's desktop."""
         asked = ControlRequest.model_validate_json(await _read_body(request))
         _check_not_agent_input(self._runtime)
         result = await self._hands.act(self._desktop(asked.session), asked.args)
         return _json_response(result.wire())
 
     async def undo_plans(self, request: Request) -> Response:
-        """The newest calls that changed files, and what undoing each would do."""
+        """Return the newest calls that changed files, and what undoing each would do."""
         plans = await self._hands.undo_plans(most=DEFAULT_LISTED)
         return _json_response([plan.wire(most=SHOWN_PATHS) for plan in plans])
 
     async def undo_diff(self, request: Request) -> Response:
-        """The changes that undoing one of them would make."""
+        """Return the changes that undoing a call would make, as a diff."""
         lines = await self._hands.undo_diff(request.query_params.get("call", ""))
         return _json_response({"diff": "\n".join(lines)})
 
@@ -281,7 +284,7 @@ async def _read_body(request: Request) -> bytes:
 
 
 def _handle_errors(handler: RequestHandler) -> RequestHandler:
-    """The handler's answer with the headers of every answer; what goes wrong is said in words."""
+    """Wrap a handler: its response gets the common headers, and an error becomes a response with a message."""
 
     async def told(request: Request) -> Response:
         try:
@@ -303,7 +306,7 @@ def _handle_errors(handler: RequestHandler) -> RequestHandler:
 
 
 def _format_faults(exc: ValidationError) -> str:
-    """What is wrong with a request, each fault with where it is."""
+    """Describe what is wrong with a request, each fault with its location."""
     told = exc.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in told[:MAX_FAULTS])
 

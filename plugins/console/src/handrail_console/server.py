@@ -1,4 +1,4 @@
-"""The console's server: the door, the page and what it asks for, on one socket, until the process is told to end."""
+"""Server of the console: access checks, page and requests on one socket, until the process is stopped."""
 
 from __future__ import annotations
 

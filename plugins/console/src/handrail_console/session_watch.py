@@ -1,6 +1,6 @@
-"""What goes on in every session of this user, read from what the sessions themselves leave: their audits, their questions, the stop switches.
+"""State of all sessions of this user, read from what they leave: audit logs, questions and stop switches.
 
-The sessions are the truth, and the console only shows it: nothing here has to be kept in step with them.
+The sessions are the source of truth, and the console only displays it: it has no state to keep in sync.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CALLS_PER_PAGE = 100
 
 @dataclass(slots=True)
 class SentState:
-    """What one page has been told."""
+    """State that has been sent to one page."""
 
     sessions: dict[str, int] = field(default_factory=dict[str, int])
     questions: list[dict[str, Any]] | None = None
@@ -69,16 +69,16 @@ class SessionWatch:
             await anyio.sleep(LOOK_INTERVAL_S)
 
     def running(self, session: str) -> AuditReader | None:
-        """A session that runs."""
+        """Return a running session, or None."""
         return self._running.get(session)
 
     def question(self, session: str, id: str, call_hash: str) -> OpenQuestion | None:
-        """An open question, which is about exactly this call."""
+        """Return an open question that concerns exactly this call, or None."""
         open_ = (each for each in list_pending_questions(self._places) if (each.session, each.id) == (session, id))
         return next((each for each in open_ if each.call_hash == call_hash), None)
 
     async def lines(self) -> AsyncGenerator[dict[str, Any]]:
-        """All there is to tell, then whatever is new."""
+        """Yield the complete state, then everything new."""
         told = SentState()
         while not self.ended.is_set():
             news = self._news
@@ -89,7 +89,7 @@ class SessionWatch:
             yield {"kind": "beat"}
 
     async def output(self, session: str) -> AsyncGenerator[dict[str, Any]]:
-        """The last lines of each call that streams in a running session, whenever they are others."""
+        """Yield the last lines of each streaming call of a running session, whenever they change."""
         told: Mapping[str, str] | None = None
         beaten = anyio.current_time()
         with watch_live_output(self._places, session) as seen:
@@ -108,7 +108,7 @@ class SessionWatch:
     # In a thread
 
     def _look(self) -> bool:
-        """Whether anything is new."""
+        """Return True if anything is new."""
         before = self._questions, self._stops, set(self._running)
         self._find()
         read = [self._follow(telling) for telling in list(self._running.values())]
@@ -162,7 +162,10 @@ class SessionWatch:
 
 
 def _is_empty(file: Path) -> bool:
-    """Whether nothing is written yet: an audit has just been made, and is not held by its session so far; or it is gone."""
+    """Return True if nothing has been written yet, or the file is gone.
+
+    A new audit log is empty until its session locks it.
+    """
     try:
         return not file.stat().st_size
     except OSError:
@@ -170,19 +173,19 @@ def _is_empty(file: Path) -> bool:
 
 
 def serialize_session(telling: AuditReader) -> dict[str, Any]:
-    """A session as the page is told of it."""
+    """Serialize a session for the page."""
     shown = ("name", "display", "private", "switch")
     desktop = {each: getattr(telling.desktop, each) for each in shown} if telling.desktop is not None else None
     return {"session": telling.id, **telling.about, "desktop": desktop}
 
 
 def serialize_call(telling: AuditReader, key: int) -> dict[str, Any]:
-    """A call as the page is told of it."""
+    """Serialize a call for the page."""
     return {"key": key, **telling.calls[key].told}
 
 
 def serialize_question(left: OpenQuestion) -> dict[str, Any]:
-    """An open question as the page is told of it."""
+    """Serialize an open question for the page."""
     common = {each: getattr(left, each) for each in ("session", "id", "call_hash", "expires")}
     if isinstance(left, PendingInquiry):
         return {**common, "questions": [question_wire(each) for each in left.questions]}
@@ -190,7 +193,7 @@ def serialize_question(left: OpenQuestion) -> dict[str, Any]:
 
 
 def list_past_sessions(places: AppDirs, *, most: int, before: str | None = None) -> list[dict[str, Any]]:
-    """The newest sessions that there are records of, or the newest ones before a session, newest first."""
+    """List the newest sessions that have records, or the newest ones before a session, newest first."""
     found: list[dict[str, Any]] = []
     files = (file for file in list_audits(places.audit) if before is None or file.stem < before)
     for file in itertools.islice(files, most):
@@ -201,6 +204,6 @@ def list_past_sessions(places: AppDirs, *, most: int, before: str | None = None)
 
 
 def read_past_calls(file: Path, *, before: str | None) -> dict[str, Any]:
-    """One page of the calls of a session that there are records of."""
+    """Return one page of the recorded calls of a session."""
     page = read_page(file, count=CALLS_PER_PAGE, before=before)
     return {"session": file.stem, "calls": page.calls, "before": page.before}

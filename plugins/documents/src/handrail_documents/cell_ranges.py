@@ -29,7 +29,7 @@ class CellRange:
         return self.first_row <= row <= self.last_row and self.first_column <= column <= self.last_column
 
     def meets(self, other: CellRange) -> bool:
-        """Whether they have a cell in common."""
+        """Return True if the ranges have a cell in common."""
         return (
             self.first_row <= other.last_row
             and other.first_row <= self.last_row
@@ -45,7 +45,7 @@ class CellRange:
 
 @lru_cache(MAX_COLUMNS)
 def column_letters(column: int) -> str:
-    """The letters of a column: 1 is A, 27 is AA."""
+    """Return the letters of a column: 1 is A, 27 is AA."""
     letters = ""
     while column:
         column, rest = divmod(column - 1, 26)
@@ -55,7 +55,7 @@ def column_letters(column: int) -> str:
 
 @lru_cache(MAX_COLUMNS)
 def column_number(letters: str) -> int:
-    """The number of a column: A is 1."""
+    """Return the number of a column: A is 1."""
     number = 0
     for letter in letters.upper():
         number = number * 26 + ord(letter) - 64
@@ -63,7 +63,7 @@ def column_number(letters: str) -> int:
 
 
 def format_cell_name(row: int, column: int) -> str:
-    """`B3` for 3, 2."""
+    """Return the name of a cell: `B3` for 3, 2."""
     return f"{column_letters(column)}{row}"
 
 
@@ -77,7 +77,7 @@ def parse_cell_name(name: str, kind: RefusalKind = "arguments") -> tuple[int, in
 
 
 def parse_cell_range(text: str) -> CellRange:
-    """The rectangle that `text` names: `B2:D10`, `B2`, `A:C`, `2:10`, `B2:D`. Raises `ParseRefused` for what names none."""
+    """Parse a range: `B2:D10`, `B2`, `A:C`, `2:10`, `B2:D`. Raises `ParseRefused` if `text` is not a range."""
     match = AREA.fullmatch(text.strip())
     if match is None or (not match[1] and not match[2]) or (":" in text and not match[3] and not match[4]):
         raise ParseRefused("arguments", f"range is {text[:80]!r}", hint='write "B2:D10", "B2", "A:C" or "2:10"')

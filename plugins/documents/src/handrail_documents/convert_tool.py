@@ -59,7 +59,7 @@ INSTALL_HINT = (
 
 
 class ConversionRequest(BaseModel):
-    """What is to be made of what."""
+    """Request for a conversion: the input file, and the format and path of the output."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -82,7 +82,7 @@ class ConversionRequest(BaseModel):
 
     @property
     def suffix(self) -> str:
-        """What the name of the input ends with, in small letters."""
+        """Suffix of the input's name, in lower case."""
         return PurePath(self.input_path).suffix.lower()
 
 
@@ -90,7 +90,10 @@ class DocumentConverter(Protocol):
     """An office suite that is ready for one conversion."""
 
     async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
-        """What it makes of a file, by name. `wanted`: a suffix, or `suffix:filter:options`; `reading`: the filter that reads the file."""
+        """Convert a file, and return the files made, by name.
+
+        `wanted` is a suffix, or `suffix:filter:options`; `reading` is the filter that reads the file.
+        """
         ...
 
 
@@ -115,7 +118,10 @@ def _find_libreoffice(programs: HostPrograms) -> str | None:
 
 
 def create_convert_tool(suite: SuiteFinder = _find_libreoffice) -> Tool:
-    """`convert_document` by the LibreOffice that `suite` finds. No setting reaches that: only code can give another one, as tests do."""
+    """Create `convert_document` with the LibreOffice that `suite` finds.
+
+    No setting changes that parameter: only code can pass another one, as tests do.
+    """
 
     @tool(
         layer="document",
@@ -160,7 +166,7 @@ def create_convert_tool(suite: SuiteFinder = _find_libreoffice) -> Tool:
 
 
 def _classify_input(asked: ConversionRequest) -> InputKind:
-    """What the input is; `InvalidArguments` for what cannot be made of it."""
+    """Return the kind of the input. Raises `InvalidArguments` for a conversion that is not possible."""
     kind: InputKind | None = next((kind for kind, suffixes in INPUT_SUFFIXES.items() if asked.suffix in suffixes), None)
     if kind is None:
         known = " ".join(suffix for suffixes in INPUT_SUFFIXES.values() for suffix in suffixes)
@@ -207,7 +213,7 @@ class _ConversionJob:
         self._suite = suite
 
     async def made(self) -> ConversionResult:
-        """The new file. `ToolError` says why there is none."""
+        """Return the new file. Raises `ToolError` with the reason if it cannot be made."""
         to, suffix = self._asked.output_format, self._asked.suffix
         if self._kind in ("picture", "pdf"):
             job = "convert_image" if self._kind == "picture" else "render_first_page"
@@ -262,7 +268,7 @@ class _ConversionJob:
         return ConversionResult(data, method, sheet, notes)
 
     async def _only(self, sheet: str | None, data: bytes) -> tuple[str, int, bytes]:
-        """The name and number of the sheet that is meant, and the workbook with no other to be seen."""
+        """Return the name and number of the requested sheet, and the workbook with all other sheets hidden."""
         with _create_unnamed_file(data) as file:
             result, shown = await self._parsers.run("isolate_sheet", {"sheet": sheet}, fd=file.fileno())
         return result["sheet_name"], result["number"], shown
@@ -276,7 +282,7 @@ def _read_whole_file(file: OpenedFile) -> bytes:
 
 
 def _select_main_output(made: Mapping[str, bytes], suffix: str) -> tuple[bytes, int]:
-    """The file that was wanted of those that were made, and how many lie beside it."""
+    """Select the requested file from those that were made, and return it with the number of the others."""
     name = next((name for name in sorted(made) if name.endswith(f".{suffix}")), None)
     if name is None:
         raise Downstream(f"no {suffix} was made of it, but {', '.join(sorted(made))[:200]}")
@@ -284,7 +290,7 @@ def _select_main_output(made: Mapping[str, bytes], suffix: str) -> tuple[bytes, 
 
 
 def _create_unnamed_file(data: bytes) -> Any:
-    """An open file with this content that has no name."""
+    """Create an open file without a name that has this content."""
     file = tempfile.TemporaryFile()
     file.write(data)
     file.flush()

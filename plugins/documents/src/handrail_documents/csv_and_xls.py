@@ -1,4 +1,4 @@
-"""Tables that are no .xlsx: CSV in its dialects, and old .xls. Runs in the worker."""
+"""Tables in formats other than .xlsx: CSV in its dialects, and old .xls. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-1
 
 
 def read_csv_cells(file: IO[bytes], area: CellRange) -> tuple[SheetCells, str, str]:
-    """The cells of the area, the encoding and the delimiter that were found."""
+    """Return the cells of the area, and the encoding and delimiter that were detected."""
     size = os.fstat(file.fileno()).st_size
     sample = file.read(SAMPLE_BYTES)
     encoding = _detect_encoding(_find_informative_sample(file, sample))
@@ -89,7 +89,7 @@ def _detect_encoding(sample: bytes) -> str:
 
 
 def _find_informative_sample(file: IO[bytes], sample: bytes) -> bytes:
-    """The first part of the file that tells how it is encoded: ASCII tells nothing."""
+    """Return the first part of the file that reveals its encoding. Pure ASCII reveals nothing."""
     looked_at = len(sample)
     while sample.isascii() and b"\0" not in sample and looked_at < COUNTED_BYTES:
         more = file.read(SAMPLE_BYTES)
@@ -100,7 +100,7 @@ def _find_informative_sample(file: IO[bytes], sample: bytes) -> bytes:
 
 
 def _detect_delimiter(text: str) -> tuple[str, int]:
-    """What stands between the fields, and how many lines before the first row say so (`sep=;`)."""
+    """Return the delimiter of the fields, and how many lines before the first row declare it (`sep=;`)."""
     first = text.partition("\n")[0].strip()
     if first[:4].lower() == "sep=" and len(first) == 5:
         return first[4], 1
@@ -108,7 +108,10 @@ def _detect_delimiter(text: str) -> tuple[str, int]:
 
 
 def _score_delimiter(text: str, delimiter: str) -> tuple[float, int]:
-    """How well a delimiter fits: the share of rows that are as wide as most, where that is more than one field, and that width."""
+    """Score how well a delimiter fits: the share of rows that have the most common width, and that width.
+
+    Both are 0 if that width is a single field.
+    """
     try:
         rows = [
             len(row)
@@ -124,7 +127,7 @@ def _score_delimiter(text: str, delimiter: str) -> tuple[float, int]:
 
 
 def open_xls_workbook(data: bytes) -> Any:
-    """An old workbook, open; `ParseRefused` for what takes a password or is none."""
+    """Open an old workbook. Raises `ParseRefused` if it needs a password or is not a workbook."""
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     check_not_encrypted(data)
@@ -147,7 +150,7 @@ def _password_refusal() -> ParseRefused:
 
 
 def read_xls_cells(sheet: Any, area: CellRange) -> SheetCells:
-    """The cells of a sheet of an old workbook that lie in the area."""
+    """Return the cells of the area from a sheet of an old workbook."""
     cells = SheetCells(total_rows=sheet.total_height, total_columns=sheet.total_width)
     cells.more = sheet.total_height > area.last_row
     for number, row in enumerate(sheet.to_python(skip_empty_area=False, nrows=area.last_row), start=1):

@@ -1,4 +1,4 @@
-"""What a sheet asks of the values of its cells (ECMA-376, 18.3.1.32), and which values are against it."""
+"""Data validation rules of a sheet (ECMA-376, 18.3.1.32), and checks of values against them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ OPERATORS: Mapping[str, tuple[str, Callable[[float, float, float], bool]]] = {
 
 @dataclass(slots=True)
 class ValidationRule:
-    """What some cells take. `strict`: a spreadsheet program would refuse other values, and not only warn."""
+    """Rule for the values of some cells.
+
+    `strict` is True if a spreadsheet program would refuse other values, not merely warn.
+    """
 
     areas: tuple[CellRange, ...]
     kind: str
@@ -42,7 +45,7 @@ class ValidationRule:
 
     @property
     def takes(self) -> str | None:
-        """What they take, in words; None where that is found out by other cells or a formula, and is not looked at here."""
+        """Accepted values, in words; None if they depend on other cells or a formula, which are not evaluated here."""
         if self.kind == "list":
             return f"one of {', '.join(map(repr, self._items))}" if self._items else None
         if self.kind not in (*NUMBER_KINDS, "textLength") or self._limits is None or self.operator not in OPERATORS:
@@ -51,7 +54,7 @@ class ValidationRule:
         return f"{length} {OPERATORS[self.operator][0].format(*(f'{limit:.15g}' for limit in self._limits))}"
 
     def fits(self, value: Any) -> bool:
-        """Whether it takes the value, where `takes` says what it takes."""
+        """Return True if the value is accepted. Only valid if `takes` is not None."""
         if self.kind == "list":
             return _format_value(value).strip() in self._items
         if self.kind == "textLength":
@@ -80,7 +83,7 @@ class ValidationRule:
 
 
 def parse_validation_rules(xml: bytes) -> list[ValidationRule]:
-    """The rules of a sheet. Those that only newer programs know, in its extensions, are not among them."""
+    """Return the rules of a sheet, without those in its extensions, which only newer programs know."""
     rules: list[ValidationRule] = []
     inside: list[str] = []
     if b"dataValidation" not in xml:
@@ -120,9 +123,10 @@ def _parse_ranges(named: str) -> Iterator[CellRange]:
 
 
 def check_values(rules: list[ValidationRule], edits: Mapping[int, Mapping[int, Any]], sheet: str) -> Iterator[str]:
-    """What has to be said of values that a sheet only warns of, or that cannot be checked. `ParseRefused` for those that it does not take.
+    """Yield notes about values that a sheet merely warns about, or that cannot be checked.
 
-    Empty cells and formulas are taken by every rule, as spreadsheet programs do.
+    Raises `ParseRefused` for values that it does not accept. Empty cells and formulas are accepted by every rule, as in
+    spreadsheet programs.
     """
     warned: list[str] = []
     unsure: list[str] = []
@@ -162,7 +166,7 @@ def _limit_messages(told: list[str]) -> list[str]:
 
 
 def _format_value(value: Any) -> str:
-    """A value as a cell shows it."""
+    """Format a value as a cell shows it."""
     if isinstance(value, bool):
         return str(value).upper()
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)

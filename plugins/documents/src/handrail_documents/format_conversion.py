@@ -1,4 +1,4 @@
-"""What Python alone makes of tables, pictures and PDF files, and what it makes ready for LibreOffice. Runs in the worker."""
+"""Conversions of tables, images and PDF files in Python alone, and preparation for LibreOffice. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FRONT_ATTRIBUTES = re.compile(rb"\s+(?:activeTab|firstSheet)\s*=\s*(?:\"[^\"]*\"
 
 
 def convert_table(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """One sheet of a table as CSV or HTML, in the bytes. `args`: `sheet`, `to`."""
+    """Return one sheet of a table as CSV or HTML, in the bytes. `args`: `sheet`, `to`."""
     assert fd is not None
     with os.fdopen(os.dup(fd), "rb") as file:
         name, cells = _read_sheet(file, args["sheet"])
@@ -71,7 +71,7 @@ def _open_selected_sheet(file: IO[bytes], wanted: str | None) -> tuple[XlsxPacka
 
 
 def _iter_padded_rows(cells: SheetCells) -> Iterator[list[str]]:
-    """Every row down to the last with anything in it, all of the same width."""
+    """Yield every row up to the last that is not empty, padded to the same width."""
     used = [(number, max((at for at, text in row.items() if text), default=0)) for number, row in cells.rows.items()]
     last = max((number for number, width in used if width), default=0)
     width = max((width for _, width in used), default=0)
@@ -96,7 +96,7 @@ def _format_html(name: str, cells: SheetCells) -> str:
 
 
 def isolate_sheet(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The same workbook with one sheet shown, in front, and all others hidden, in the bytes. `args`: `sheet`."""
+    """Return the workbook with one sheet shown, in front, and all others hidden, in the bytes. `args`: `sheet`."""
     assert fd is not None
     with os.fdopen(os.dup(fd), "rb") as file:
         package, entry = _open_selected_sheet(file, args["sheet"])
@@ -126,7 +126,7 @@ def _show_only_sheet(listing: bytes, number: int) -> bytes:
 
 
 def convert_image(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """A picture as another kind of picture or a page of its size, in the bytes. `args`: `to`."""
+    """Return an image in another format, or as a page of its size, in the bytes. `args`: `to`."""
     assert fd is not None
     with os.fdopen(os.dup(fd), "rb") as file:
         image, notes = load_image(file)
@@ -134,7 +134,7 @@ def convert_image(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, An
 
 
 def render_first_page(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The first page of a PDF as a picture, in the bytes. `args`: `to`."""
+    """Return the first page of a PDF as an image, in the bytes. `args`: `to`."""
     assert fd is not None
     # It has types, but not all of them.
     pypdfium2: Any = import_module("pypdfium2")

@@ -1,4 +1,4 @@
-"""What keeps spreadsheet programs from reading a formula. Runs in the worker."""
+"""Flaws that keep spreadsheet programs from reading a formula. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INCOMPLETE_ENDINGS = tuple("+-*/^&=<>,;:({")
 
 
 def find_formula_flaw(formula: str) -> str | None:
-    """Why no spreadsheet program reads it, None where nothing speaks against it."""
+    """Return the reason why no spreadsheet program can read the formula, or None if no flaw is found."""
     # Between the brackets of a table's columns an apostrophe is what a backslash is elsewhere.
     if "[" in formula and "'" in formula:
         return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """What reads and writes documents."""
+    """Return the tools that read and write documents."""
     from handrail_documents.convert_tool import convert_document
     from handrail_documents.read_tools import read_excel, read_image, read_pdf
     from handrail_documents.write_tool import write_excel
@@ -24,7 +24,7 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """The process in which a session's documents are parsed."""
+    """Return the service whose process parses a session's documents."""
     from handrail import Service
 
     return [Service("document_parsers", _open_parsers, scope="session")]

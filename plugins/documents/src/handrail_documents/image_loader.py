@@ -25,7 +25,7 @@ WHITE = (255, 255, 255)
 
 
 def read_image(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The picture upright and at most 2,000 pixels wide and high, as PNG or JPEG in the bytes. `args`: none."""
+    """Return the image upright and at most 2,000 pixels wide and high, as PNG or JPEG in the bytes. `args`: none."""
     assert fd is not None
     # The limit of our own is told with numbers and a cure.
     Image.MAX_IMAGE_PIXELS = None
@@ -46,7 +46,7 @@ def read_image(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def load_image(file: IO[bytes]) -> tuple[Image.Image, list[str]]:
-    """The picture's first frame as large as it is, upright, in 8 bits, RGB or with transparency, and what has to be said of it."""
+    """Return the first frame of the image in full size, upright, in 8 bits, RGB or with transparency; and notes."""
     Image.MAX_IMAGE_PIXELS = None
     image, notes = _decode_image(file, fitted=False)
     if (frames := _count_frames(file)) > 1:
@@ -59,7 +59,7 @@ def _first_frame_note(frames: int, kind: str) -> str:
 
 
 def _decode_image(file: IO[bytes], *, fitted: bool = True) -> tuple[Image.Image, list[str]]:
-    """The picture's first frame, in memory, and what has to be said of it."""
+    """Return the first frame of the image, decoded, and notes about it."""
     image = _open_image(file)
     if fitted:
         # A JPEG is decoded at a half or a quarter of its size where that is enough.
@@ -92,7 +92,7 @@ def _open_image(file: IO[bytes]) -> Image.Image:
 
 
 def _salvage_image(file: IO[bytes], damage: Exception) -> Image.Image:
-    """What is left of a damaged picture."""
+    """Return what remains of a damaged image. Raises `ParseRefused` if nothing does."""
     ImageFile.LOAD_TRUNCATED_IMAGES = True
     try:
         image = _open_image(file)
@@ -105,7 +105,10 @@ def _salvage_image(file: IO[bytes], damage: Exception) -> Image.Image:
 
 
 def _count_frames(file: IO[bytes]) -> int:
-    """How many there are. Counting moves on to the last, and a later one may be damaged: the picture that is shown stays out of it."""
+    """Count the frames.
+
+    Counting seeks to the last one, and a later one may be damaged; so it does not use the image that is shown.
+    """
     try:
         return int(getattr(_open_image(file), "n_frames", 1))
     except (OSError, SyntaxError, ValueError, EOFError):
@@ -131,7 +134,7 @@ def _normalize_image(image: Image.Image) -> Image.Image:
 
 
 def _reduce_to_eight_bits(image: Image.Image) -> Image.Image:
-    """Whole numbers of 16 bits by their upper 8, any others stretched from the least to the greatest."""
+    """Reduce 16-bit integers to their upper 8 bits, and stretch any other values from the minimum to the maximum."""
     low, high = 0.0, 65_535.0
     if not image.mode.startswith("I;16"):
         found: Any = image.getextrema()

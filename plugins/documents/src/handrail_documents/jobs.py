@@ -1,4 +1,4 @@
-"""What parsers of documents do, and where; each module is imported with the first job of its kind."""
+"""Jobs of the document parsers, with their modules; each is imported with the first job of its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""LibreOffice without a screen: one conversion a process, each with a folder and a profile of its own, shut in, ended with its call."""
+"""LibreOffice without a display: one process per conversion.
+
+Each process has its own folder and profile, is sandboxed, and ends with its call.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ PROFILE_XML = (
 
 
 def find_libreoffice(programs: HostPrograms, places: Sequence[str] = USUAL_PATHS) -> str | None:
-    """The program on the path or at one of its usual places; None where it is not installed."""
+    """Return the program on PATH or in one of its usual places; None if it is not installed."""
     found = map(programs.find, PROGRAM_NAMES)
     there = next((name for name in (*found, *places) if name and os.path.isfile(name)), None)
     if there is None:
@@ -72,9 +75,10 @@ class LibreOfficeJob:
     environment: Mapping[str, str]
 
     async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
-        """What it makes of a file, by name. `wanted`: a suffix, or `suffix:filter:options`; `reading`: the filter that reads the file.
+        """Convert a file, and return the files made, by name.
 
-        Raises `Downstream` when it makes nothing of it. Cancelled, it is killed with all that it started.
+        `wanted` is a suffix, or `suffix:filter:options`; `reading` is the filter that reads the file. Raises
+        `Downstream` if nothing is made. If canceled, it is killed with everything that it started.
         """
         given, out = self.folder / f"in{suffix}", self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -93,7 +97,7 @@ class LibreOfficeJob:
         return made
 
     async def _run(self, orders: Sequence[str]) -> tuple[int, str]:
-        """Its exit code and the last thing that it said."""
+        """Run it, and return its exit code and its error message, empty if there is none."""
         profile = (self.folder / "profile").as_uri()
         argv = [sys.executable, "-P", "-m", "handrail_documents.libreoffice_launcher", str(self.folder), self.program]
         with (self.folder / "said").open("w+b") as said:
@@ -128,7 +132,7 @@ class LibreOfficeJob:
 
 @contextmanager
 def open_workspace(program: str, environment: Mapping[str, str]) -> Generator[LibreOfficeJob, None, None]:
-    """A folder for one conversion, closed to other users, gone with the block."""
+    """Yield a job with a folder for one conversion that other users cannot access, and remove it afterwards."""
     with tempfile.TemporaryDirectory(prefix="handrail-office-", dir=TEMP_ROOT, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "tmp").mkdir()
@@ -139,7 +143,11 @@ def open_workspace(program: str, environment: Mapping[str, str]) -> Generator[Li
 
 
 def read_output_files(out: Path) -> dict[str, bytes]:
-    """The ordinary files that lie there. They were made from a stranger's file: their size is asked first."""
+    """Return the regular files in the folder.
+
+    They were made from an untrusted file, so their size is checked first. Raises `Downstream` for a file that is too
+    large.
+    """
     made: dict[str, bytes] = {}
     for entry in os.scandir(out):
         if entry.is_file(follow_symlinks=False):
@@ -150,6 +158,9 @@ def read_output_files(out: Path) -> dict[str, bytes]:
 
 
 def _ipc_pipe_path(profile: str) -> Path:
-    """Where it listens, by its profile: it is shut in, and cannot take that away itself (desktop/source/app/officeipcthread.cxx)."""
+    """Return the path of its IPC socket, derived from its profile (desktop/source/app/officeipcthread.cxx).
+
+    LibreOffice is sandboxed and cannot remove the socket itself.
+    """
     digest = hashlib.md5(profile.encode("utf-16-le"), usedforsecurity=False).digest()
     return Path(f"/tmp/OSL_PIPE_{os.getuid()}_SingleOfficeIPC_{''.join(f'{byte:x}' for byte in digest)}")

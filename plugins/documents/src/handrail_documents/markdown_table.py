@@ -20,9 +20,10 @@ TableRow = Mapping[int, str]
 
 @dataclass(slots=True)
 class SheetCells:
-    """What was found of a sheet: texts by row and column, and what has to be told beside them.
+    """Cells of a sheet: text by row and column, with notes.
 
-    `more`: there are rows behind the area. `total_rows` and `total_columns`: how far the sheet reaches, None where nobody looked.
+    `more` is True if there are rows after the area. `total_rows` and `total_columns` are the extent of the sheet, None
+    if it was not determined.
     """
 
     rows: dict[int, TableRow] = field(default_factory=dict[int, TableRow])
@@ -47,7 +48,10 @@ class RenderedTable:
 
 
 def render_markdown(cells: SheetCells, area: CellRange, *, columns_asked: bool) -> RenderedTable:
-    """The rows that are not empty, by number, under their columns' letters; columns that are empty only when they were asked for."""
+    """Render the rows that are not empty, by number, under the letters of their columns.
+
+    Empty columns are included only if columns were requested.
+    """
     rows = {number: row for number, row in sorted(cells.rows.items()) if any(row.values())}
     if not rows:
         return RenderedTable("(no cells with anything in them)", 0, 0, 0, whole=True)
@@ -68,7 +72,7 @@ def render_markdown(cells: SheetCells, area: CellRange, *, columns_asked: bool) 
 
 
 def escape_table_cell(text: str) -> str:
-    """A cell's text on one line, with no end of the cell in it."""
+    """Format the text of a cell on one line, with characters that would end the cell escaped."""
     if len(text) > MAX_CELL:
         text = text[:MAX_CELL] + CUT_MARK
     if "|" in text:

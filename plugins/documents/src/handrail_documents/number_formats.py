@@ -1,4 +1,7 @@
-"""What the numbers of a workbook mean: by their formats they are dates, times, spans of time or plain (ECMA-376 part 1, 18.8.30)."""
+"""Meaning of the numbers in a workbook by their formats: dates, times, durations or plain numbers.
+
+ECMA-376 part 1, 18.8.30.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ LAST_DAY = 2_958_466
 
 
 def classify_format_code(code: str) -> NumberMeaning:
-    """What a number with this format code is."""
+    """Return the meaning of a number with this format code."""
     bare = LITERAL_TEXT.sub("", code.partition(";")[0]).lower()
     if ELAPSED_TIME.search(bare):
         return "span"
@@ -36,7 +39,7 @@ def classify_format_code(code: str) -> NumberMeaning:
 
 
 def read_style_meanings(styles: Iterable[tuple[str, Mapping[str, str]]]) -> list[NumberMeaning]:
-    """The meaning of each cell style, from the elements of the part `styles`."""
+    """Return the meaning of each cell style, from the elements of the part `styles`."""
     codes: dict[int, NumberMeaning] = dict(BUILT_IN)
     found: list[NumberMeaning] = []
     inside = False
@@ -52,7 +55,7 @@ def read_style_meanings(styles: Iterable[tuple[str, Mapping[str, str]]]) -> list
 
 
 def format_stored_number(text: str, meaning: NumberMeaning = "number", *, from_1904: bool = False) -> str:
-    """A stored number as people write it: dates and times in ISO 8601, whole numbers without a point."""
+    """Format a stored number for people: dates and times in ISO 8601, integers without a decimal point."""
     try:
         value = float(text)
     except ValueError:

@@ -1,6 +1,7 @@
-"""Microsoft Office on Windows: one conversion a process, which drives Word, Excel or PowerPoint by COM and ends with its call.
+"""Microsoft Office on Windows: one process per conversion, which controls Word, Excel or PowerPoint by COM.
 
-It is used as `office.Office` is. What the applications are told is in `office_com_start`.
+It ends with its call. It is used in the same way as `libreoffice.LibreOfficeJob`; the commands for the applications are
+in `office_com_worker`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from handrail_documents.office_com_worker import PID_FILE, OfficeApplication, se
 
 
 def find_application(suffix: str, to: str) -> OfficeApplication | None:
-    """The application that makes such a file of one with this suffix; None where Office is not installed, or makes none."""
+    """Return the application that converts a file with this suffix; None if Office is not installed or cannot."""
     found = select_application(suffix, to)
     return found if found is not None and _is_com_registered(found.program) else None
 
@@ -51,9 +52,10 @@ class ComOfficeJob:
     folder: Path
 
     async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
-        """What it makes of a file, by name. Of `wanted` the suffix counts; filters (`reading`) are LibreOffice's.
+        """Convert a file, and return the files made, by name.
 
-        Raises `Downstream` when it makes nothing of it. Cancelled, it is killed with its application.
+        Of `wanted`, only the suffix is used; filters (`reading`) apply to LibreOffice only. Raises `Downstream` if
+        nothing is made. If canceled, it is killed with its application.
         """
         given, out = self.folder / f"in{suffix}", self.folder / "out"
         out.mkdir(exist_ok=True)
@@ -87,13 +89,13 @@ class ComOfficeJob:
             return code, said.read(20_000).decode(errors="replace").strip().rpartition("\n")[2][:300]
 
     def _end_application(self) -> None:
-        """End the application, which is no child of the one that drives it."""
+        """End the application, which is not a child of the process that controls it."""
         with suppress(OSError, ValueError):
             os.kill(int((self.folder / PID_FILE).read_text()), signal.SIGTERM)
 
 
 @contextmanager
 def open_workspace(application: OfficeApplication) -> Generator[ComOfficeJob, None, None]:
-    """A folder for one conversion, gone with the block."""
+    """Yield a job with a folder for one conversion, and remove the folder afterwards."""
     with tempfile.TemporaryDirectory(prefix="handrail-office-", ignore_cleanup_errors=True) as name:
         yield ComOfficeJob(application, Path(name))

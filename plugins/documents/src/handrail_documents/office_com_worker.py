@@ -22,7 +22,7 @@ NO_PASSWORD = "\x01"
 
 
 class OfficeProgram(Protocol):
-    """What Word, Excel and PowerPoint have in common."""
+    """Interface that Word, Excel and PowerPoint have in common."""
 
     AutomationSecurity: int
     DisplayAlerts: int
@@ -117,7 +117,7 @@ APPLICATIONS = (
 
 
 def select_application(suffix: str, to: str) -> OfficeApplication | None:
-    """The application that reads and writes these; png and jpg are made of a PDF."""
+    """Return the application that reads and writes these formats, or None; png and jpg are made from a PDF."""
     to = "pdf" if to in ("png", "jpg") else to
     return next((each for each in APPLICATIONS if suffix in each.suffixes and to in each.formats), None)
 
@@ -133,7 +133,7 @@ def drive_application(application: OfficeApplication, program: OfficeProgram, gi
 
 
 def run_conversion() -> None:
-    """Start an application of its own and drive it."""
+    """Start a separate instance of an application and control it."""
     name, given, made, to = sys.argv[1:]
     application = next(each for each in APPLICATIONS if each.program == name)
     # It is there on Windows only.
@@ -145,7 +145,10 @@ def run_conversion() -> None:
 
 
 def _find_process_id(program: Any) -> int | None:
-    """The number of the application's process, by its window; Word tells of none before a document is open."""
+    """Return the id of the application's process, found by its window; None if it has no window.
+
+    Word reports none before a document is open.
+    """
     import ctypes
 
     window = getattr(program, "Hwnd", None) or getattr(program, "HWND", None)

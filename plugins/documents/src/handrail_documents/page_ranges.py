@@ -10,9 +10,9 @@ PAGE_RANGE = re.compile(r"(\d+)(?:\s*(-)\s*(\d*))?")
 
 
 def parse_page_ranges(text: str, count: int) -> list[int]:
-    """The pages that `text` names ("3", "1-5", "7-", "1,4-6"), from 1, in order; what lies behind the last of `count` is left out.
+    """Return the pages in `text` ("3", "1-5", "7-", "1,4-6"), from 1, in order; those after page `count` are omitted.
 
-    Raises `ParseRefused` for text that is no such list, and when the document has none of them.
+    Raises `ParseRefused` if the text is not such a list, or if the document has none of the pages.
     """
     found: set[int] = set()
     for piece in text.split(","):

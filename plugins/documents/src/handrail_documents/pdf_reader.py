@@ -32,7 +32,7 @@ OCR_HINT = "pages that are pictures have no text to read: show them (open_file, 
 
 
 def read_pdf(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The text of the pages asked for, until 200,000 characters are shown. `args`: `pages`, `password`."""
+    """Return the text of the requested pages, up to 200,000 characters. `args`: `pages`, `password`."""
     assert fd is not None
     # What it says of damaged files goes nowhere.
     logging.disable(logging.CRITICAL)
@@ -49,7 +49,7 @@ def read_pdf(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], b
 
 
 def _open_reader(file: Any, password: str | None) -> tuple[PdfReader, bool]:
-    """The file, decrypted, and whether that took the password."""
+    """Return the file, decrypted, and whether that required the password."""
     if b"%PDF-" not in file.read(1_024):
         raise ParseRefused("unreadable", "it is no PDF: the mark %PDF- is missing")
     file.seek(0)
@@ -103,7 +103,10 @@ class _PageCollector:
         self._left = MAX_TEXT
 
     def take(self, number: int, text: str, state: PageState) -> bool:
-        """Add a page; False when there is no room for another. A page that is too long for itself is cut, others wait for the next call."""
+        """Add a page. Return False if there is no room for another one.
+
+        A page that is too long on its own is truncated; the others wait for the next call.
+        """
         piece = f"## Page {number}\n\n{text}"
         if len(piece) + 2 > self._left:
             self.truncated = True
@@ -116,7 +119,7 @@ class _PageCollector:
         return not self.truncated
 
     def notes(self, wanted: Sequence[int]) -> Iterator[str]:
-        """What a reader must know besides."""
+        """Yield additional notes for the reader."""
         rest = wanted[len(self.texts) :]
         if self.truncated and rest:
             yield f"more than {MAX_TEXT:,} characters; go on with pages={_format_page_span(rest)!r}"
@@ -138,7 +141,7 @@ def _format_page_list(numbers: Sequence[int]) -> str:
 
 
 def _extract_page(reader: PdfReader, number: int) -> tuple[str, PageState]:
-    """A page's text, or in brackets why there is none."""
+    """Return the text of a page, or in brackets the reason why it has none."""
     try:
         page = reader.pages[number - 1]
         text = extract_ordered_text(page).strip().translate(SURROGATE_REPLACEMENTS)
@@ -156,7 +159,7 @@ def _extract_page(reader: PdfReader, number: int) -> tuple[str, PageState]:
 
 
 def _has_picture(resources: Any, depth: int) -> bool:
-    """Whether there is a picture among the resources, or in forms that they hold."""
+    """Return True if the resources contain an image, directly or in nested forms."""
     for thing in _list_entries(_get_entry(resources, "/XObject")):
         if _get_entry(thing, "/Subtype") == "/Image":
             return True
@@ -166,7 +169,7 @@ def _has_picture(resources: Any, depth: int) -> bool:
 
 
 def _get_entry(thing: Any, key: str) -> Any:
-    """What an object of a file holds under a key, None where it is no such object."""
+    """Return the value of a key of a dictionary object; None for any other object."""
     thing = thing.get_object() if isinstance(thing, PdfObject) else thing
     return cast("Any", thing).get(key) if isinstance(thing, DictionaryObject) else None
 
@@ -177,7 +180,10 @@ def _list_entries(thing: Any) -> list[Any]:
 
 
 def _read_form_fields(reader: PdfReader) -> tuple[dict[str, Any], str | None]:
-    """The names of a form's fields with what is filled in, none where there is no form; and what has to be said of fields that are left out."""
+    """Return the fields of a form with their values, and a note about fields that were left out.
+
+    The fields are empty if there is no form.
+    """
     try:
         fields = reader.get_fields() or {}
     except Exception as exc:  # noqa: BLE001 # errors of any kind; a form that cannot be made out takes nothing from the text
@@ -189,7 +195,7 @@ def _read_form_fields(reader: PdfReader) -> tuple[dict[str, Any], str | None]:
 
 
 def _format_field_value(value: Any) -> str | list[str] | None:
-    """What a field holds; a list where several lines of a list may be chosen."""
+    """Format the value of a field: a list if several items of a list may be selected."""
     if is_list(value):
         return [_format_field_text(each) for each in islice(value, MAX_FIELDS)]
     return None if value is None else _format_field_text(value)

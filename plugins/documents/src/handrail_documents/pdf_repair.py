@@ -1,4 +1,4 @@
-"""PDF files whose end is missing: what tells where everything is stands there. Runs in the worker."""
+"""Repair of PDF files whose end, which holds the index of their objects, is missing. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ENCRYPTED = re.compile(rb"/Filter\s*/Standard\b")
 
 
 def recover_truncated_pdf(file: IO[bytes]) -> PdfReader | None:
-    """The file up to its last whole object, with an end that names its catalogue; None where that has no pages."""
+    """Return the file up to its last complete object, with a new trailer that names its catalog.
+
+    None if there is no catalog or it has no pages, if the file is encrypted, or if it is too large.
+    """
     file.seek(0)
     data = file.read(MAX_REPAIR_BYTES + 1)
     end = data.rfind(b"endobj")

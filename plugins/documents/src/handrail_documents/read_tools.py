@@ -23,7 +23,7 @@ DocumentPath = Annotated[str, Field(description="Path of the file.")]
 async def _run_parser(
     context: ToolContext, job: str, path: str, args: Mapping[str, Any]
 ) -> tuple[dict[str, Any], bytes]:
-    """What a worker makes of the file; an error names the file as the call did."""
+    """Run a parser job on the file. Errors name the file as the call did."""
     parsers: ParserPool = await context.service("document_parsers")
     with safe_open.open_for_reading(context.judged_path(path)) as file:
         try:

@@ -1,4 +1,4 @@
-"""The order in which a person reads a page: columns one after another, also where a file draws them line by line."""
+"""Order in which a person reads a page: column by column, even if a file draws the columns line by line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TextPiece:
 
 
 def extract_ordered_text(page: PageObject) -> str:
-    """The page's text in the order of the file, with columns that alternate line by line put one behind the other."""
+    """Return the text of a page in file order, with columns that alternate line by line placed one after the other."""
     pieces: list[TextPiece] = []
 
     def note(text: str, cm: Sequence[float], tm: Sequence[float], _font: object, size: float) -> None:
@@ -51,7 +51,7 @@ def extract_ordered_text(page: PageObject) -> str:
 
 
 def _find_gutter(lines: Sequence[Sequence[TextPiece]]) -> float | None:
-    """Where the right one of two columns begins, when lines of both alternate."""
+    """Return the x position of the right one of two columns whose lines alternate, or None."""
     both = [line for line in lines if len(line) > 1]
     starts = Counter(round(piece.x / POSITION_TOLERANCE) for line in both for piece in line[1:])
     if not starts:
@@ -81,7 +81,10 @@ def _join_side(line: Sequence[TextPiece], *, right: bool, x: float) -> str:
 
 
 def _separate_columns(lines: Sequence[Sequence[TextPiece]], x: float) -> Iterator[str]:
-    """The lines, each stretch of two columns as its left and then its right ones; what goes across keeps its place."""
+    """Yield the lines, the left column of each two-column block before the right one.
+
+    Lines that span both columns keep their places.
+    """
     for across, stretch in groupby(lines, key=lambda line: _crosses_gutter(line, x)):
         block = list(stretch)
         if across:

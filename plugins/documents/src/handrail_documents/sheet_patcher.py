@@ -37,7 +37,7 @@ SheetEdits = Mapping[int, Mapping[int, CellValue]]
 
 @dataclass(slots=True)
 class CellSpan:
-    """Where a cell stands in the XML, in bytes, and what may be lost with it."""
+    """Position of a cell in the XML, in bytes, and what may be lost with it."""
 
     start: int
     open_end: int
@@ -49,7 +49,7 @@ class CellSpan:
 
 @dataclass(slots=True)
 class RowSpan:
-    """Where a row stands in the XML, in bytes, and its cells. `open_end`: the end of its first tag."""
+    """Position of a row in the XML, in bytes, and its cells. `open_end` is the end of its start tag."""
 
     number: int
     start: int
@@ -189,7 +189,7 @@ def _data_loss_refusal(what: str) -> ParseRefused:
 
 
 def patch_sheet(layout: SheetLayout, edits: SheetEdits) -> bytes:
-    """The sheet's XML with the edits in it."""
+    """Return the XML of the sheet with the edits applied. Raises `ParseRefused` if its rows are not in order."""
     numbers = [line.number for line in layout.lines]
     if numbers != sorted(set(numbers)):
         raise ParseRefused("unreadable", "the rows of a sheet are not in order")
@@ -277,7 +277,7 @@ def _encode_match(match: re.Match[str]) -> str:
 
 
 def _extend_dimension(xml: bytes, edits: SheetEdits) -> bytes:
-    """The sheet with the rectangle that it says it fills made larger where it has to be."""
+    """Return the XML of the sheet with its declared dimension enlarged, if necessary, to include the edits."""
     columns = [column for values in edits.values() for column in values]
     if not columns:
         return xml
@@ -292,7 +292,10 @@ def _extend_dimension(xml: bytes, edits: SheetEdits) -> bytes:
 
 
 def classify_value(value: Any) -> tuple[bool, bool]:
-    """Whether a value is a text that a spreadsheet would take for a formula, and whether it is too long a number to stay one."""
+    """Return whether a value is text that a spreadsheet would take for a formula, and whether it is too long a number.
+
+    A number that is too long cannot be stored as one: an integer of 10**15 or more in magnitude is written as text.
+    """
     formula_like = isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@") and len(value.strip()) > 1
     too_long = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= EXACT_INTEGER_LIMIT
     return formula_like, too_long

@@ -1,4 +1,4 @@
-"""The job `read_excel`: whatever kind of table a file is, as one form of result. Runs in the worker."""
+"""Job `read_excel`: returns every kind of table in one form of result. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONVERT_HINT = "convert it first: `soffice --headless --convert-to xlsx FILE`"
 
 
 def read_excel(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Cells of one sheet as a Markdown table. `args`: `sheet`, `range`."""
+    """Return cells of one sheet as a Markdown table. `args`: `sheet`, `range`."""
     assert fd is not None
     area = parse_cell_range(args["range"]) if args["range"] else CellRange(last_row=DEFAULT_ROWS)
     with os.fdopen(os.dup(fd), "rb") as file:
@@ -58,7 +58,7 @@ def _read_xls(file: IO[bytes], args: Mapping[str, Any], area: CellRange) -> dict
 
 
 def list_xls_sheets(workbook: Any) -> list[SheetEntry]:
-    """The sheets with cells of an old workbook."""
+    """Return the worksheets of an old workbook."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     return [

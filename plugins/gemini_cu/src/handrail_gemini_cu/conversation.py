@@ -104,7 +104,7 @@ class TaskConversation:
     browsing: bool
 
     def contents(self) -> list[types.Content]:
-        """Return at most `entries` entries, the task first, with the newest `pictures`, one of them the current screen."""
+        """Return at most `entries` entries, task first, with the newest `pictures`, including the current screen."""
         kept = list(self.history)[-((self.entries - 1) // 2) :]
         shown = self._shown(kept)
         told = [self._task(len(self.history) - len(kept), shown)]

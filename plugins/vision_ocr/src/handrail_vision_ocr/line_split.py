@@ -168,7 +168,7 @@ def _find_text_rows(inked: NDArray[np.bool_]) -> slice:
 
 
 def _drop_cut_letters(columns: list[int], width: int, height: float) -> list[int]:
-    """Remove a letter of a neighbouring item cut off by an end of the box."""
+    """Remove a letter of a neighboring item cut off by an end of the box."""
     loose = [at for at, (a, b) in enumerate(pairwise(columns), start=1) if b - a > LOOSE * height]
     if loose and columns[-1] >= width - 2 and columns[-1] - columns[loose[-1]] < height / 2:
         columns = columns[: loose[-1]]

@@ -1,4 +1,7 @@
-"""What holds a PinchTab's browser to the rules: our proxy where it is our own, else a look before each step and after it."""
+"""Address rules for the browser of a PinchTab.
+
+Our proxy enforces them if the PinchTab is our own; otherwise the tab's address is checked before and after each step.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ ERROR_PAGE_PREFIX = "chrome-error:"
 
 @dataclass(slots=True)
 class AddressGuard:
-    """Where a browser may go. Without `proxy` only the addresses of tabs are judged, not what their pages load."""
+    """Guard of the addresses that a browser may visit.
+
+    Without `proxy`, only the addresses of tabs are checked, not what their pages load.
+    """
 
     domains: DomainPolicy
     allow_private: Collection[str]
@@ -33,7 +39,10 @@ class AddressGuard:
             raise _build_denial(reason)
 
     async def leads_astray(self, url: str) -> Reason | None:
-        """Why a tab may not show the address that it has come to by itself. A proxy would not have let it come."""
+        """Return the reason why a tab may not show the address that it has reached without a call, or None.
+
+        With a proxy there is nothing to check: it would have refused the connection.
+        """
         if self.proxy is not None or url.startswith((ERROR_PAGE_PREFIX, "about:", "chrome:")) or not url:
             return None
         return await self._reason(url)
@@ -45,11 +54,11 @@ class AddressGuard:
         return reason or self.domains.refuses(urlsplit(url).hostname or "")
 
     def taken(self) -> Sequence[RefusedConnection]:
-        """Connections that were not made since the last question."""
+        """Return the connections that were refused since the last call."""
         return [] if self.proxy is None else self.proxy.taken()
 
     def trouble(self, url: str) -> str | None:
-        """Why a host could not be reached, where that is known."""
+        """Return the reason why a host could not be reached, if known."""
         return self.proxy.errors.pop(urlsplit(url).hostname or "", None) if self.proxy is not None else None
 
 
@@ -58,7 +67,10 @@ def _build_denial(reason: Reason) -> Denied:
 
 
 def find_refusal(url: str, refusals: Sequence[RefusedConnection]) -> Denied | None:
-    """The refusal that a tab has run into: of the place that it shows, or, where it shows an error, of any."""
+    """Return the refusal that a tab ran into, or None.
+
+    It is one of the host that the tab shows or, if the tab shows an error page, of any host.
+    """
     place = urlsplit(url).netloc.rpartition("@")[2]
     found = [each for each in refusals if each.place == place or url.startswith(ERROR_PAGE_PREFIX)]
     return _build_denial(found[-1].reason) if found else None

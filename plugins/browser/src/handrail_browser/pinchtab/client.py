@@ -61,13 +61,13 @@ class PinchTabBusy(Downstream):
 
 
 class PinchTabRateLimited(PinchTabBusy):
-    """It has had more requests than it takes in a moment."""
+    """Error: the PinchTab has had more requests than it accepts in a short time."""
 
 
 class PinchTabClient:
-    """One PinchTab at a loopback address. `authorization` is the value of that header.
+    """Client of one PinchTab at a loopback address. `authorization` is the value of that header.
 
-    It takes so many requests in a moment; one that is too many is made again, for `patience` seconds.
+    A PinchTab limits the rate of requests; a request over the limit is repeated for up to `patience` seconds.
     """
 
     def __init__(self, url: str, authorization: str | None, *, patience: float = BUSY_TIMEOUT_S) -> None:
@@ -80,26 +80,26 @@ class PinchTabClient:
         self._http = httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, follow_redirects=False)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
-        """What a path gives, as JSON."""
+        """Return the JSON object at a path."""
         return _parse_object(path, await self._asked("GET", path, seconds, params=query))
 
     async def rows(self, path: str) -> Sequence[Any]:
-        """The list that a path gives, as JSON."""
+        """Return the JSON list at a path."""
         found = _parse_json(path, await self._asked("GET", path, 15))
         if not is_list(found):
             raise _protocol_error(path)
         return found
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
-        """What comes of an action, as JSON."""
+        """Perform an action, and return its result as a JSON object."""
         return _parse_object(path, await self._asked("POST", path, seconds, json=body or {}))
 
     async def data(self, path: str, query: Mapping[str, str], *, seconds: float = 30) -> bytes:
-        """What a path gives, as it is."""
+        """Return the bytes at a path."""
         return await self._asked("GET", path, seconds, params=query)
 
     async def _asked(self, method: str, path: str, seconds: float, **more: Any) -> bytes:
@@ -135,12 +135,12 @@ class PinchTabClient:
 
 
 def build_tab_path(tab: str, what: str) -> str:
-    """The path of something that one tab does."""
+    """Return the path of an operation of one tab."""
     return f"/tabs/{quote(tab, safe='')}/{what}"
 
 
 def build_error(path: str, answer: httpx.Response, content: bytes) -> Exception:
-    """What PinchTab says no with, as the error that it means, with the cure."""
+    """Convert an error response of PinchTab to the corresponding error, with a remedy."""
     told = _parse_error_body(content)
     code, status = str(told.get("code") or ""), answer.status_code
     said = redact_text(str(told.get("error") or told.get("detail") or answer.reason_phrase))[:MAX_ERROR_TEXT]
@@ -175,7 +175,7 @@ def _find_hint(status: int, code: str, told: Mapping[str, Any]) -> str | None:
 
 
 def _parse_error_body(content: bytes) -> Mapping[str, Any]:
-    """The JSON of an error; nothing where it is none."""
+    """Return the JSON object of an error, empty if there is none."""
     try:
         found = json.loads(content[:100_000])
     except (ValueError, RecursionError):

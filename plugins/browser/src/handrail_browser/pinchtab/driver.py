@@ -109,7 +109,7 @@ class PinchTabDriver(PinchTabActions):
         return ActionOutcome("confirmed", (f"now at {page.url[:300]}",), still and reached)
 
     async def _come(self, page: PinchTabPage, was: str, url: str, ends: float) -> tuple[bool, Sequence[PageNode]]:
-        """The page once it is there: PinchTab may answer while the old one is still shown."""
+        """Wait for the page. PinchTab may respond while the old page is still shown."""
         while True:
             still, found = await self._still(page)
             if page.shows != was or _is_same_document(was, url):
@@ -123,7 +123,10 @@ class PinchTabDriver(PinchTabActions):
         await self._pages.unless_asked(page, self._client.post(build_tab_path(page.there, what), body, seconds=seconds))
 
     async def _failed(self, page: PinchTabPage, url: str, exc: Downstream) -> Exception:
-        """What came instead of a page: a refusal of ours, a file, or an address that cannot be reached."""
+        """Return the error for a page that did not load.
+
+        It is a refusal of ours, a file in place of a page, or an address that cannot be reached; else the given error.
+        """
         refusals = self._rail.taken()
         self._refused += refusals
         with suppress(NotFound):
@@ -280,7 +283,7 @@ class PinchTabDriver(PinchTabActions):
         )
 
     def lost(self) -> bool:
-        """Whether its PinchTab does not answer any more."""
+        """Return True if the PinchTab has stopped responding."""
         return self._client.lost
 
     def refused(self) -> Sequence[str]:
@@ -295,5 +298,5 @@ class PinchTabDriver(PinchTabActions):
 
 
 def _is_same_document(one: str, other: str) -> bool:
-    """Whether going from one address to the other may show no other one."""
+    """Return True if going from one address to the other may keep the document."""
     return one.partition("#")[0].rstrip("/") == other.partition("#")[0].rstrip("/")

@@ -1,4 +1,4 @@
-"""PinchTab for one session: one of our own, or one that a person runs."""
+"""PinchTab for one session: our own, or the user's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWER_S = 2.0
 
 
 async def is_pinchtab_running(url: str) -> bool:
-    """Whether a PinchTab is at an address; nothing secret is sent."""
+    """Return True if a PinchTab responds at an address. No secret is sent."""
     client = PinchTabClient(url, None)
     try:
         await client.get("/health", seconds=ANSWER_S)
@@ -47,7 +47,7 @@ async def open_own_pinchtab(
     proxy: JudgingProxy,
     environment: Mapping[str, str],
 ) -> tuple[PinchTabDriver, OwnPinchTab]:
-    """One of our own, whose browser knows no way but the proxy."""
+    """Start a PinchTab of our own, whose browser has no route but the proxy."""
     own = await start_pinchtab(executable, chromium, proxy=proxy, environment=environment, headless=config.headless)
     try:
         place = SingleBrowserHost(own.client)
@@ -69,7 +69,7 @@ async def open_own_pinchtab(
 async def join_pinchtab(
     config: BrowserConfig, token: str | None, *, allow_private: Collection[str], resolver: HostResolver
 ) -> PinchTabDriver:
-    """One that a person runs: an instance of ours where it has several, else the tabs that there are."""
+    """Connect to the user's PinchTab: in an instance of our own if it runs several, else with its existing tabs."""
     pinchtab = config.pinchtab
     assert pinchtab.url is not None
     scheme = "Session" if pinchtab.auth == "session" else "Bearer"

@@ -1,6 +1,6 @@
-"""Clicks, text, keys, choices, files and dialogs by PinchTab: the half of `PinchTabDriver` that changes pages.
+"""Clicks, text, keys, choices, files and dialogs by PinchTab: the part of `PinchTabDriver` that changes pages.
 
-What PinchTab says of itself (`clicked`, `filled`) is not what is told: each action is followed by a look at the page.
+Results are not based on what PinchTab reports (`clicked`, `filled`): the page is inspected after each action.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ LONGEST_WAIT_S = 30.0
 
 
 def unsupported_action(what: str) -> Downstream:
-    """For what PinchTab's interface has no way for."""
+    """Return the error for an action that PinchTab's interface does not support."""
     return Downstream(f"PinchTab cannot {what}", hint=UNSUPPORTED_HINT)
 
 
 class PinchTabActions(BrowserDriver):
-    """What is done to pages. `uploads`: a folder that PinchTab gives files from, where it is our own."""
+    """Actions on pages. `uploads` is the folder from which a PinchTab of our own uploads files, else None."""
 
     def __init__(self, pages: PinchTabPages, uploads: Path | None) -> None:
         self._pages = pages
@@ -219,7 +219,7 @@ class PinchTabActions(BrowserDriver):
         return replace(done, effect="confirmed" if shown else "unverified", evidence=(count, *done.evidence))
 
     def _given(self, paths: Sequence[Path]) -> Mapping[str, list[str]]:
-        """Files under their names where PinchTab is ours; else their content, and then a page sees other names."""
+        """Return the files by name if the PinchTab is our own, else by content; a page then sees other names."""
         if sum(path.stat().st_size for path in paths) > MAX_UPLOAD_BYTES:
             raise unsupported_action(f"give more than {MAX_UPLOAD_BYTES:,} bytes of files")
         if self._uploads is None:
@@ -281,11 +281,11 @@ class PinchTabActions(BrowserDriver):
         return True
 
     async def _idle(self, page: PinchTabPage) -> bool:
-        """Whether the page asks nothing of a server; one that goes on asking for longer does."""
+        """Return True once no requests of the page are pending; False if they take longer than the limit."""
         return await self._reached(page, "network", monotonic() + STILL_S)
 
     async def _reached(self, page: PinchTabPage, until: LoadState, ends: float) -> bool:
-        """Whether the document comes as far as `until` says."""
+        """Return True if the document reaches the state `until` in time."""
         if self._knows_states:
             try:
                 return await self._waited(page, ends, {"load": WAIT_STATES[until]})
@@ -318,7 +318,7 @@ class PinchTabActions(BrowserDriver):
             raise Downstream(f"{node.called} cannot be used: it is disabled", hint="wait until it can be used")
 
     async def _act(self, page: PinchTabPage, kind: str, seconds: float, **body: Any) -> Mapping[str, Any]:
-        """What PinchTab says of an action that it did."""
+        """Perform an action, and return what PinchTab reports about it."""
         told = await self._client.post(
             build_tab_path(page.there, "action"), {"kind": kind, **body}, seconds=max(seconds, 1)
         )
@@ -349,7 +349,7 @@ class PinchTabActions(BrowserDriver):
         return ActionOutcome("confirmed" if evidence else "unverified", tuple(evidence), still, more)
 
     async def _still(self, page: PinchTabPage) -> tuple[bool, Sequence[PageNode]]:
-        """The page once it is the same twice."""
+        """Return the page once two inspections agree, with True; after the time limit, the last one with False."""
         ends = monotonic() + STILL_S
         seen: Sequence[PageNode] | None = None
         while True:
@@ -368,7 +368,7 @@ class PinchTabActions(BrowserDriver):
             await anyio.sleep(LOOK_INTERVAL_S)
 
     async def _again(self, page: PinchTabPage, handle: NodeHandle) -> PageNode | None:
-        """The element as it is now, if it is still there."""
+        """Return the element as it is now, or None if it is gone or a dialog is open."""
         if page.dialog is not None:
             return None
         found = await self._look(page)
@@ -376,20 +376,20 @@ class PinchTabActions(BrowserDriver):
 
     @abstractmethod
     async def _look(self, page: PinchTabPage, selector: str | None = None) -> Sequence[PageNode]:
-        """What the page shows."""
+        """Return the content of the page."""
 
     @abstractmethod
     async def _kept(self, page: PinchTabPage) -> None:
-        """Hold the tab to the rules, after whatever has led it on."""
+        """Enforce the address rules for the tab, regardless of what has changed its address."""
 
 
 def _collect_option_labels(nodes: Sequence[PageNode]) -> frozenset[str]:
-    """What lists on the page offer."""
+    """Return the labels of the options in the page's lists."""
     return frozenset(label for node in nodes for label in ((node.name,) if node.role == "option" else node.options))
 
 
 def build_dialog_outcome(page: PinchTabPage) -> ActionOutcome:
-    """What came of an action after which the page asks something."""
+    """Return the outcome of an action that made the page open a dialog."""
     message = str((page.dialog or {}).get("message", ""))
     told = (
         f"the page asks: {message!r}" if message else "the page asks something; PinchTab tells what once it is answered"
@@ -398,7 +398,10 @@ def build_dialog_outcome(page: PinchTabPage) -> ActionOutcome:
 
 
 def check_action_result(kind: str, told: Mapping[str, Any]) -> None:
-    """Whether PinchTab did it, and to what was named; it may take something like that instead, and call it a success."""
+    """Check that PinchTab performed the action on the named element.
+
+    It may choose a similar element instead, and report success. Raises `Downstream` in either case of failure.
+    """
     if told.get("success") is not True:
         raise Downstream(f"PinchTab did not do {kind!r}: {str(told.get('error'))[:200]}")
     if "recovery" in told:
@@ -409,7 +412,7 @@ def check_action_result(kind: str, told: Mapping[str, Any]) -> None:
 
 
 def _find_center(told: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The middle of the box that PinchTab tells of an element in view."""
+    """Return the center of the box that PinchTab reports for an element in view; None if it reports none."""
     box = told.get("box", told)
     try:
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -56,7 +56,7 @@ class OwnPinchTab:
 async def start_pinchtab(
     executable: Path, chromium: str, *, proxy: JudgingProxy, environment: Mapping[str, str], headless: bool
 ) -> OwnPinchTab:
-    """A PinchTab that works `chromium`, whose every connection goes to `proxy`."""
+    """Start a PinchTab that controls `chromium` and makes every connection through `proxy`."""
     folder = Path(tempfile.mkdtemp(prefix=PROFILE_PREFIX))
     token = secrets.token_hex(32)
     for name in ("state/uploads", "profiles", "tmp"):
@@ -90,9 +90,10 @@ async def start_pinchtab(
 
 
 def build_configuration(folder: Path, chromium: str, proxy: str, *, headless: bool) -> Mapping[str, Any]:
-    """Its config.json. What its own rules would do is done here; what it can do beyond this plugin's use stays off.
+    """Return its config.json.
 
-    It splits `extraFlags` at spaces.
+    Its own rules are off because they are enforced here, and so are its features that this plugin does not use. It
+    splits `extraFlags` at spaces.
     """
     return {
         "server": {"bind": "127.0.0.1", "port": "0", "stateDir": str(folder / "state")},
@@ -110,7 +111,10 @@ def build_configuration(folder: Path, chromium: str, proxy: str, *, headless: bo
 
 
 async def _wait_for_port(keeper: ReaperProcess) -> int:
-    """Where it listens: a port that the system chose, read from the process itself, so nobody else answers there."""
+    """Return the port on which it listens.
+
+    The system chose the port, and it is read from the process itself, so no other process can answer on it.
+    """
     while True:
         if keeper.gone():
             raise ToolUnavailable("PinchTab ended as it was started", hint="run it by hand once to see what it says")
@@ -135,7 +139,7 @@ def _find_listening_ports(pid: int) -> Sequence[int]:
 
 
 async def _check_token_required(own: OwnPinchTab, port: int) -> None:
-    """It demands our token, takes it, and has a browser."""
+    """Check that it requires our token, accepts it, and has a browser."""
     stranger = PinchTabClient(f"http://127.0.0.1:{port}", None)
     try:
         await stranger.get("/health", seconds=START_S)
@@ -160,7 +164,7 @@ async def _check_token_required(own: OwnPinchTab, port: int) -> None:
 
 
 async def _check_proxy_used(own: OwnPinchTab, proxy: JudgingProxy) -> None:
-    """Its browser asks our proxy, or it is not used."""
+    """Check that its browser uses our proxy. Raises `ToolUnavailable` if it does not."""
     proxy.taken()
     with suppress(Downstream, TimedOut):
         await own.client.post("/navigate", {"url": f"http://{TEST_ADDRESS}/{secrets.token_hex(8)}"}, seconds=20)

@@ -1,4 +1,4 @@
-"""What PinchTab tells of a page's elements, as nodes that are found again."""
+"""Nodes from what PinchTab reports about the elements of a page, with handles for finding them again."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FOCUS_STATE = "focused"
 
 @dataclass(frozen=True, slots=True)
 class NodeHandle:
-    """What finds an element again: its tab, page and number in the browser, and how many were alike when it was seen.
+    """Handle for finding an element again: its tab, page and number in the browser, and how many were alike when seen.
 
-    `selector`: by which it was named, for what PinchTab does by selector only.
+    `selector` is the one that named it, for actions that PinchTab performs by selector only.
     """
 
     page: str
@@ -41,7 +41,10 @@ class NodeHandle:
 
 
 def build_nodes(page: str, url: str, rows: Sequence[Mapping[str, Any]]) -> list[PageNode]:
-    """All lines of a snapshot as nodes. PinchTab counts its refs anew each time, so elements are known by the browser's own number."""
+    """Convert all lines of a snapshot to nodes.
+
+    PinchTab numbers its refs anew each time, so elements are identified by the browser's own number.
+    """
     place = url.partition("#")[0].partition("?")[0]
     found = [node for row in rows if (node := _parse_node(row)).role not in IGNORED_ROLES]
     # The lines do not tell what is within what. So what an element is called is said once, and choices are those of the one list.
@@ -72,7 +75,7 @@ def _parse_node(row: Mapping[str, Any]) -> PageNode:
 
 
 def _attach_handles(page: str, place: str, found: Sequence[PageNode]) -> list[PageNode]:
-    """With handles: which of those that are alike each is."""
+    """Return the nodes with handles, which tell apart those that are alike."""
     alike: dict[tuple[str, str], list[int]] = {}
     for node in found:
         if node.handle is not None:
@@ -91,19 +94,19 @@ def _attach_handles(page: str, place: str, found: Sequence[PageNode]) -> list[Pa
 
 
 def is_usable(node: PageNode) -> bool:
-    """Whether a snapshot of what can be used shows it."""
+    """Return True if a snapshot of usable elements includes the node."""
     return node.role in USABLE_ROLES or node.role in SHOWN_ROLES
 
 
 def page_signature(nodes: Sequence[PageNode]) -> tuple[tuple[Any, ...], ...]:
-    """What a page shows, to be compared with what it shows later. Where the focus is does not count."""
+    """Return what a page shows, for comparison with a later state. The focus is ignored."""
     return tuple(
         (node.role, node.name, node.value, tuple(s for s in node.states if s != FOCUS_STATE)) for node in nodes
     )
 
 
 def describe_changes(before: Sequence[PageNode], now: Sequence[PageNode], most: int = 4) -> list[str]:
-    """What came, what went, and what holds something else, in words."""
+    """Describe the elements that are new, gone or have another value."""
     was, told = list(page_signature(before)), list[str]()
     for each in page_signature(now):
         role, name, value, states = each
@@ -118,5 +121,5 @@ def describe_changes(before: Sequence[PageNode], now: Sequence[PageNode], most: 
 
 
 def find_focused_node(nodes: Sequence[PageNode]) -> PageNode | None:
-    """What the keys go to."""
+    """Return the node with the keyboard focus."""
     return next((node for node in nodes if FOCUS_STATE in node.states), None)

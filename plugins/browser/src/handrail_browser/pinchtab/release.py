@@ -48,7 +48,7 @@ class PinchTabRelease(BaseModel):
     files: Mapping[str, ReleaseFile]
 
     def file(self, place: str) -> ReleaseFile:
-        """The file for a platform; `ToolUnavailable` where its checksum is not known."""
+        """Return the file for a platform. Raises `ToolUnavailable` if no checksum is known for it."""
         if (found := self.files.get(place)) is None:
             raise ToolUnavailable(
                 f"no checksum of PinchTab {self.version} is known for {place!r} (known: {', '.join(self.files)})",
@@ -57,26 +57,26 @@ class PinchTabRelease(BaseModel):
         return found
 
     def path(self, folder: Path, place: str) -> Path:
-        """Where the program lies once it was fetched; the name tells the release."""
+        """Return the path of the program once it has been fetched. It contains the version of the release."""
         return folder / "pinchtab" / self.version / self.file(place).name
 
 
 def load_pinned_release() -> PinchTabRelease:
-    """The release that comes with this plugin."""
+    """Load the release that is pinned in this plugin."""
     return PinchTabRelease.model_validate(
         tomllib.loads(files("handrail_browser.pinchtab").joinpath("release.toml").read_text("utf-8"))
     )
 
 
 def get_platform_name() -> str:
-    """This machine, as releases name it."""
+    """Return the name of this platform in releases."""
     machine = platform.machine().lower()
     system = "windows" if sys.platform == "win32" else sys.platform
     return f"{system}-{ARCHITECTURES.get(machine, machine)}"
 
 
 def is_program_intact(path: Path, file: ReleaseFile) -> bool:
-    """Whether the program is there, and still the one that was checked."""
+    """Return True if the program exists and still has the checksum that was verified."""
     try:
         return os.access(path, os.X_OK) and _compute_sha256(path) == file.sha256
     except OSError:
@@ -84,7 +84,7 @@ def is_program_intact(path: Path, file: ReleaseFile) -> bool:
 
 
 async def fetch_program(web: WebClient, release: PinchTabRelease, folder: Path, place: str) -> Path:
-    """The program, checked and put in place as a whole or not at all."""
+    """Download the program, check it, and install it completely or not at all."""
     file, target = release.file(place), release.path(folder, place)
     async with web, web.request(release.base + file.name, headers={"accept-encoding": "identity"}) as answer:
         if answer.status != HTTPStatus.OK:

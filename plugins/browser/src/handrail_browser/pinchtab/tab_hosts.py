@@ -29,7 +29,7 @@ class TabHost(ABC):
 
     @abstractmethod
     async def open(self) -> str:
-        """A new, empty tab; its id."""
+        """Open an empty tab, and return its id."""
 
     async def shut(self, tab: str) -> None:
         """Close a tab."""
@@ -47,7 +47,7 @@ class TabHost(ABC):
 
 
 class SingleBrowserHost(TabHost):
-    """A PinchTab with one browser (`pinchtab bridge`), or the one that a session of a server is given."""
+    """PinchTab with one browser (`pinchtab bridge`), or the one that a server assigns to an agent session."""
 
     async def tabs(self) -> Sequence[Mapping[str, Any]]:
         return _check_tab_rows((await self._client.get("/tabs")).get("tabs"))
@@ -65,7 +65,7 @@ class InstanceHost(TabHost):
 
     @classmethod
     async def started(cls, client: PinchTabClient, *, headless: bool) -> InstanceHost:
-        """A new instance, once it runs."""
+        """Start an instance, and return it once it is running."""
         told = await client.post("/instances/start", {"mode": "headless" if headless else "headed"}, seconds=START_S)
         id = str(told.get("id") or "")
         ends = monotonic() + START_S

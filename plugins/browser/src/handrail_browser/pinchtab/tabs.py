@@ -34,7 +34,7 @@ class PinchTabPage:
     dialog: dict[str, Any] | None = None
 
     def seen(self, active: str | None) -> BrowserTab:
-        """The tab as drivers show it."""
+        """Return the tab as a `BrowserTab`."""
         state = "dialog" if self.dialog is not None else "open"
         return BrowserTab(self.id, self.url, self.title, active=self.id == active, state=state, asks=self.dialog or {})
 
@@ -52,7 +52,7 @@ class PinchTabPages:
     _tells_state: bool = True
 
     async def refresh(self) -> Sequence[PinchTabPage]:
-        """The tabs that there are now."""
+        """Return the current tabs."""
         rows = {str(row["id"]): row for row in await self.place.tabs() if row.get("type", "page") == "page"}
         for there, row in rows.items():
             url, title = str(row.get("url") or ""), str(row.get("title") or "")
@@ -68,14 +68,17 @@ class PinchTabPages:
         return found
 
     def take(self, there: str) -> PinchTabPage:
-        """A tab that was opened, or is seen for the first time."""
+        """Add a tab that was opened, or is seen for the first time."""
         self._count += 1
         page = self._known[there] = PinchTabPage(f"t{self._count}", there)
         self.active = self.active or page.id
         return page
 
     async def page(self, id: str | None) -> PinchTabPage:
-        """The tab of that id, or the active one."""
+        """Return the tab with that id, or the active one, and make it the active one.
+
+        Raises `NotFound`, which lists the tabs.
+        """
         found = await self.refresh()
         wanted = id or self.active
         page = next((each for each in found if each.id == wanted), None)
@@ -89,7 +92,7 @@ class PinchTabPages:
         return page
 
     async def unless_asked(self, page: PinchTabPage, doing: Coroutine[Any, Any, T]) -> T:
-        """What comes of it; `PageInterrupted` as soon as the page asks something."""
+        """Return the result of an operation. Raises `PageInterrupted` as soon as the page opens a dialog."""
         if page.dialog is not None:
             doing.close()
             raise PageInterrupted
@@ -107,7 +110,10 @@ class PinchTabPages:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _asks(self, page: PinchTabPage) -> bool:
-        """Whether it waits for an answer. Older versions do not tell: there, a page that does not answer at all is taken to ask."""
+        """Return True if the page waits for the answer to a dialog.
+
+        Older versions do not report dialogs: there, a page that does not respond at all is assumed to have one open.
+        """
         if self._tells_state:
             try:
                 told = await self.client.get(build_tab_path(page.there, "state"), seconds=PROBE_S)

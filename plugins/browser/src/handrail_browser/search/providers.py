@@ -41,7 +41,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """What an engine answered: pages, best first, and where it gives one, an answer in words."""
+    """Response of a search engine: pages, best first, and its answer in prose, if it gives one."""
 
     hits: tuple[SearchHit, ...]
     answer: str = ""
@@ -49,7 +49,10 @@ class SearchAnswer:
 
 
 class SearchProvider(ABC):
-    """How one engine is asked and understood. `variables`: where its key is looked for when the configuration names none."""
+    """Interface to one search engine: how to query it and read its responses.
+
+    `variables` are the environment variables that may hold its key if the configuration names none.
+    """
 
     name: ClassVar[str]
     home: ClassVar[str] = ""
@@ -64,11 +67,11 @@ class SearchProvider(ABC):
 
     @abstractmethod
     def ask(self, query: str, limit: int) -> SearchRequest:
-        """The request for a query."""
+        """Return the request for a query."""
 
     @abstractmethod
     def read(self, answer: Mapping[str, Any]) -> SearchAnswer:
-        """What an answer of JSON says."""
+        """Read a JSON response."""
 
 
 class SearXNGProvider(SearchProvider):
@@ -146,7 +149,7 @@ PROVIDERS: Mapping[str, type[SearchProvider]] = {
 
 
 def _collect_hits(found: Iterable[Mapping[str, Any]], snippet: str) -> tuple[SearchHit, ...]:
-    """Each page once; what has no address of the web is none."""
+    """Return each page once. Results without a web address are left out."""
     hits: dict[str, SearchHit] = {}
     for each in found:
         url = str(each.get("url") or "")[:LONGEST_URL]

@@ -45,7 +45,10 @@ def open_web(context: ToolContext) -> WebClient:
 
 
 def create_web_search_tool(open_web: OpenWeb = open_web) -> Tool:
-    """`web_search` over the connections of `open_web`. No setting reaches that: only code can give another one, as tests do."""
+    """Create `web_search` over the connections of `open_web`.
+
+    No setting changes that parameter: only code can pass another one, as tests do.
+    """
 
     @tool(layer="web", title="Search the web", effects=[Send("search")], timeout=120)
     async def web_search(
@@ -95,7 +98,7 @@ async def _find_key(context: ToolContext, config: SearchConfig, kind: type[Searc
 
 
 async def _ask_with_retries(web: WebClient, provider: SearchProvider, ask: SearchRequest) -> SearchAnswer:
-    """What the engine says; one that is busy is asked again after a while."""
+    """Return the response of the engine. If it is busy, the request is repeated after a delay."""
 
     async def once() -> SearchAnswer:
         try:

@@ -22,7 +22,10 @@ MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """A page as a server gave it. `fresh_until`: unix time, in seconds, up to which it need not be asked about."""
+    """Page as a server returned it.
+
+    `fresh_until` is the Unix time in seconds until which it need not be revalidated.
+    """
 
     content_type: str
     etag: str
@@ -42,7 +45,7 @@ class CachedPage:
 
 
 def create_cached_page(url: str, headers: Mapping[str, str], data: bytes) -> CachedPage | None:
-    """What may be kept of an answer, by RFC 9111; None for what is for this time only."""
+    """Return what may be cached of a response, by RFC 9111; None if nothing may."""
     control = headers.get("cache-control", "").lower()
     if "no-store" in control or headers.get("vary", "").strip() == "*" or urlsplit(url).username is not None:
         return None
@@ -73,7 +76,7 @@ class PageCache:
         self._days = days
 
     def get(self, url: str) -> CachedPage | None:
-        """What is kept of an address; None when nothing is, or it cannot be read."""
+        """Return the cached page for an address; None if there is none, or it is expired or unreadable."""
         try:
             with open(os.open(self._place(url), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > self._days * DAY_S:
@@ -83,7 +86,7 @@ class PageCache:
             return None
 
     def put(self, url: str, kept: CachedPage) -> None:
-        """Keep it, and let go of what is too old or too much. A disk that is full is no reason to fail."""
+        """Store a page, and remove old and excess ones. A full disk raises no error."""
         if len(kept.data) > self._most:
             return
         told = {name: value for name, value in asdict(kept).items() if name != "data"}

@@ -29,7 +29,10 @@ HEAD_BYTES = 4_096
 
 
 def decode_text(data: bytes, declared: str | None, *, markup: bool) -> str:
-    """The text, with � for what is none. `declared`: the charset that the server named; `markup`: it may name one itself."""
+    """Decode the text, with � in place of invalid bytes.
+
+    `declared` is the charset named by the server; with `markup`, the text may name one itself.
+    """
     for mark, name in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
@@ -50,7 +53,7 @@ def decode_text(data: bytes, declared: str | None, *, markup: bool) -> str:
 
 
 def _find_codec(named: str) -> str | None:
-    """The codec for a name; None for one that nobody knows or that decodes no text."""
+    """Return the name of the codec; None if it is unknown or does not decode text."""
     try:
         name = codecs.lookup(named.strip().strip("\"'")).name
         b"".decode(name)

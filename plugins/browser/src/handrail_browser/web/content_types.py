@@ -1,4 +1,4 @@
-"""What kind of content an answer is, by what the server says and, where that is nothing, by how it begins."""
+"""Format of a response, from what the server declares and, if that says nothing, from its first bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ HEAD_BYTES = 1_024
 
 @dataclass(frozen=True, slots=True)
 class ContentFormat:
-    """How content is to be read: `html`, `xml`, `json`, `text` or `pdf`; `charset` where the server names one."""
+    """Format in which content is read: `html`, `xml`, `json`, `text` or `pdf`.
+
+    `charset` is the one that the server names, if any.
+    """
 
     name: str
     media_type: str
@@ -49,7 +52,7 @@ class ContentFormat:
 
 
 def detect_format(content_type: str, data: bytes, url: str) -> ContentFormat:
-    """How to read it; `Downstream`, with the cure, for what is no text."""
+    """Return the format in which to read content. Raises `Downstream`, with a remedy, if it is not text."""
     media_type = content_type.partition(";")[0].strip().lower()
     found = CHARSET.search(content_type)
     charset = found[1] if found else None

@@ -14,7 +14,7 @@ MAX_SUMMARY = 500
 
 
 def read_feed(text: str, url: str) -> tuple[dict[str, Any], str] | None:
-    """A feed as a list of what it announces; None when the XML is none."""
+    """Convert a feed to a list of its entries; None if the XML is not a feed."""
     root = parse_xml(text)
     if root is None or _get_local_name(root) not in ("rss", "feed", "RDF"):
         return None

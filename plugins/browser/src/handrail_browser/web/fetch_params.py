@@ -1,4 +1,4 @@
-"""What a call asks for: the addresses, as they are judged and fetched."""
+"""Params of `web_fetch`: the addresses, in the form in which they are checked and fetched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GITHUB_HOSTS, RAW_BASE = ("github.com", "www.github.com"), "https://raw.githubus
 
 
 def _drop_default(schema: dict[str, Any]) -> None:
-    """An empty list is what stands for a missing address here, and is no value of a text."""
+    """Remove the default: an empty list marks a missing address here, but is not a valid text."""
     schema.pop("default", None)
 
 
@@ -67,12 +67,12 @@ def _parse_prompt_addresses(text: str) -> tuple[str, ...]:
 
 
 def find_addresses(text: str) -> tuple[str, ...]:
-    """The addresses of the web in a text, each once, in order."""
+    """Return the web addresses in a text, each once, in order."""
     return tuple(dict.fromkeys(resolve_raw_url(_trim_address(match[0])) for match in URL_PATTERN.finditer(text)))
 
 
 def _trim_address(address: str) -> str:
-    """Without what belongs to the sentence around it."""
+    """Remove the punctuation of the sentence around an address."""
     while address:
         last = address[-1]
         if last in SENTENCE_ENDS or (
@@ -85,7 +85,10 @@ def _trim_address(address: str) -> str:
 
 
 def resolve_raw_url(url: str) -> str:
-    """The address of a file itself, where `url` is that of a page of GitHub that shows it; without the part behind #, which no server is told."""
+    """Return the address of the file itself if `url` is that of a GitHub page that shows it.
+
+    The fragment, which is not sent to a server, is removed.
+    """
     plain = url.partition("#")[0]
     try:
         parts = urlsplit(plain)

@@ -1,7 +1,7 @@
-"""What a page holds and nobody would see of it: taken out, for it speaks to programs alone. Runs in the worker.
+"""Removal of page content that no reader would see, and which is therefore meant for programs only.
 
-Judged are a page's own attributes and styles, as far as a rule speaks of one element by its name, classes and id; sheets of other addresses
-are not loaded.
+Runs in the worker. It evaluates the page's own attributes and styles, as far as a rule refers to one element by its
+name, classes and id; external style sheets are not loaded.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class StyleSheet:
             self._by_mark.setdefault(mark, []).append((place, rule))
 
     def fitting(self, element: Any) -> list[StyleRule]:
-        """The rules for an element, the lightest and earliest first."""
+        """Return the rules that match an element, in ascending order of weight and position."""
         if not self._by_mark:
             return []
         classes, id = frozenset(element.get("class", "").split()), element.get("id", "")
@@ -172,7 +172,7 @@ def _is_hidden_by_style(style: StyleMap) -> bool:
 
 
 def _is_same_color(element: Any, style: StyleMap, sheet: StyleSheet, *, outside: bool) -> bool:
-    """Whether its letters have the colour of what is behind them, as far as the page itself says which that is."""
+    """Return True if the text has the color of its background, as far as the page itself defines that."""
     colour = _parse_color(style.get("color", element.get("color", "")))
     if colour is None:
         return False
@@ -216,7 +216,10 @@ def _parse_color(text: str) -> str | None:
 
 
 def _compute_style(element: Any, sheet: StyleSheet) -> StyleMap:
-    """What holds for an element: of rules the weightiest and latest, over them its own attribute."""
+    """Return the style that applies to an element.
+
+    Later and weightier rules override others, and its own attribute overrides all of them.
+    """
     own = _parse_declarations(element.get("style", ""))
     fitting = sheet.fitting(element)
     merged: dict[str, str] = {}

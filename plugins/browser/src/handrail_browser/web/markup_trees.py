@@ -1,4 +1,4 @@
-"""Markup as trees of elements, by lxml, which has no types of its own. Runs in the worker."""
+"""Markup as element trees, by lxml, which has no type annotations. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def parse_html(text: str) -> Any | None:
-    """The page; None where there is none."""
+    """Parse a page; None if there is no content."""
     etree, html = import_module("lxml.etree"), import_module("lxml.html")
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
@@ -17,7 +17,7 @@ def parse_html(text: str) -> Any | None:
 
 
 def parse_xml(text: str) -> Any | None:
-    """The document, as far as it can be read; nothing is fetched or expanded for one that asks for it."""
+    """Parse a document as far as possible; None if it cannot be read. Nothing is fetched or expanded for it."""
     etree = import_module("lxml.etree")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False, encoding="utf-8"
@@ -29,12 +29,12 @@ def parse_xml(text: str) -> Any | None:
 
 
 def wrap_body(body: Any) -> Any:
-    """A page with this body and nothing else."""
+    """Create a page that contains only this body."""
     document = import_module("lxml.html").Element("html")
     document.append(body)
     return document
 
 
 def serialize_html(element: Any) -> str:
-    """The element as markup."""
+    """Serialize the element as markup."""
     return import_module("lxml.html").tostring(element, encoding="unicode", with_tail=False)

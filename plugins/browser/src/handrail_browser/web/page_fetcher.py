@@ -40,7 +40,7 @@ class ServerBusy(PageUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What is at an address. `url`: where redirects led. `by`: how it came."""
+    """Content at an address. `url` is the address after redirects, and `by` says how the content was obtained."""
 
     url: str
     content_type: str
@@ -50,7 +50,7 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class PageFetcher:
-    """What pages are fetched with in one call."""
+    """Means of fetching pages in one call."""
 
     web: WebClient
     cache: PageCache
@@ -60,7 +60,7 @@ class PageFetcher:
     allow_private: tuple[str, ...]
 
     async def get(self, url: str) -> FetchedPage:
-        """The page; `ToolError` for whatever stands against it."""
+        """Return the page. Raises `ToolError` if it cannot be fetched."""
         kept = await anyio.to_thread.run_sync(self.cache.get, url) if self.config.cache_bytes else None
         if kept is not None and kept.fresh:
             return FetchedPage(url, kept.content_type, kept.data, "cache")

@@ -1,7 +1,7 @@
-"""A page as Markdown: the job `page`, which runs in the worker.
+"""Conversion of a page to Markdown: the job `convert_page`, which runs in the worker.
 
-Which part of a page is its text, it often says itself (`main`, `article`). Where it does not, trafilatura finds it; and where that finds less
-than half of what there is, or of its headings, the whole page is taken without its frame.
+A page often declares which part is its text (`main`, `article`). Otherwise trafilatura finds it; if that finds less
+than half of the words or of the headings, the complete page is used without its frame.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ REFRESH = re.compile(r"\s*[\d.]*\s*[;,]\s*url\s*=\s*[\"']?([^\"'\s]+)", re.IGNOR
 
 
 def convert_page(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The text of what was fetched: `{title?, kind, hidden?, leads_to?, scripted?}`, and the text itself in UTF-8.
+    """Return the text of fetched content: `{title?, kind, hidden?, leads_to?, scripted?}`, and the text in UTF-8.
 
-    `args`: `url`, `form` (html, xml, json or text) and `charset`, if the server named one.
+    A feed also has `entries`. `args`: `url`, `form` (html, xml, json or text) and `charset`, if the server named one.
     """
     assert fd is not None
     with os.fdopen(os.dup(fd), "rb") as file:
@@ -61,7 +61,7 @@ def convert_page(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any
 
 
 def convert_html(text: str, url: str) -> tuple[dict[str, Any], str]:
-    """The main text of a page as Markdown, and what is to be said of it."""
+    """Return information about a page, and its main text as Markdown."""
     tree = parse_html(text)
     if tree is None:
         return {"kind": "markdown"}, ""
@@ -102,7 +102,10 @@ def _find_refresh_target(tree: Any, base: str) -> str | None:
 
 
 def _fix_links(tree: Any, base: str, url: str) -> None:
-    """Links as whole addresses; those that lead nowhere else become plain text."""
+    """Make links absolute, without tracking parameters.
+
+    Links to the page itself, or of schemes other than http, https and mailto, become plain text.
+    """
     here = url.partition("#")[0]
     for link in list(tree.iter("a")):
         try:
@@ -119,7 +122,7 @@ def _fix_links(tree: Any, base: str, url: str) -> None:
 
 
 def _replace_images_with_text(tree: Any) -> None:
-    """A picture as what it is said to show."""
+    """Replace each image with its alternative text."""
     for picture in list(tree.iter("img")):
         said = " ".join((picture.get("alt") or "").split())[:200]
         if said:
@@ -150,14 +153,17 @@ def _extract_main_text(body: Any, url: str) -> str:
 
 
 def _has_headings(part: Any, found: str) -> bool:
-    """Whether what was found has the headings: a list of answers or of hits is nothing without them."""
+    """Return True if at least half of the headings were found.
+
+    A list of answers or of search results is useless without them.
+    """
     headings = [" ".join(each.text_content().split()) for each in part.xpath(".//h1 | .//h2 | .//h3")]
     told = [each for each in headings if each and each in found]
     return len(told) >= ENOUGH * len(headings)
 
 
 def _find_declared_main(body: Any) -> Any | None:
-    """What the page itself says its text is; None when it does not, or says it of next to nothing."""
+    """Return the part that the page declares to be its text; None if it declares none, or one that is nearly empty."""
     for path in ("//main | //*[@role='main']", "//article | //*[@role='article']"):
         found = [each for each in body.xpath(path) if not any(above.tag == "article" for above in each.iterancestors())]
         if len(found) == 1 and _text_length(found[0]) >= min(MIN_TEXT, _text_length(body) / 3):
@@ -166,7 +172,7 @@ def _find_declared_main(body: Any) -> Any | None:
 
 
 def _strip_frame(root: Any, *, whole: bool) -> Any:
-    """The part without what frames its text: menus, notices, what leads elsewhere."""
+    """Return the part without the frame of its text: menus, notices, links to other pages."""
     total = max(_text_length(root), 1)
     for form in list(root.iter("form", "fieldset")):
         # Old pages stand in one as a whole.

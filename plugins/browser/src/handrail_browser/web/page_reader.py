@@ -1,4 +1,4 @@
-"""What a session reads pages with, for as long as it lasts."""
+"""Means of reading pages that a session has for its lifetime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PageReader:
         self._parsers = ParserPool(environment, jobs="handrail_browser.jobs")
 
     async def read(self, data: bytes, form: ContentFormat, url: str) -> tuple[Mapping[str, Any], str]:
-        """What is to be said of the content, and its text."""
+        """Return information about the content, and its text."""
         args = {"url": url, "form": form.name, "charset": form.charset}
         with await anyio.to_thread.run_sync(create_unnamed_file, data) as file:
             try:

@@ -22,7 +22,11 @@ REMAINING_PAGES_HINT = "for the pages that are left, save it with download_file 
 
 
 async def read_pdf_text(context: ToolContext, data: bytes, url: str) -> tuple[Mapping[str, Any], str]:
-    """What is to be said of a PDF, and its text. `Downstream`, with the cure, where it cannot be read."""
+    """Return information about a PDF, and its text.
+
+    Raises `Downstream`, with a remedy, if no plugin reads PDF files or reading takes too long. Errors of the parser
+    name the URL.
+    """
     try:
         parsers: ParserPool = await context.service("document_parsers")
     except ToolUnavailable as exc:

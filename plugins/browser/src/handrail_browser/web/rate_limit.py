@@ -1,4 +1,4 @@
-"""How often one host is asked."""
+"""Rate limit for the requests to each host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hosts ask programs not to fetch, by RFC 9309."""
+"""Rules that hosts set for programs, by RFC 9309."""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ def open_web(context: ToolContext) -> WebClient:
 
 
 def create_web_fetch_tool(open_web: OpenWeb = open_web) -> Tool:
-    """`web_fetch` over the connections of `open_web`. No setting reaches that: only code can give another one, as tests do."""
+    """Create `web_fetch` over the connections of `open_web`.
+
+    No setting changes that parameter: only code can pass another one, as tests do.
+    """
 
     async def run(params: Any, context: ToolContext) -> Mapping[str, Any]:
         asked: Sequence[str] = params.url
@@ -95,7 +98,7 @@ async def _create_fetcher(web: WebClient, context: ToolContext) -> PageFetcher:
 async def _fetch_pages(
     getting: PageFetcher, asked: Sequence[str], context: ToolContext, *, shown: int
 ) -> Mapping[str, Any]:
-    """Each page with a status of its own; the call has failed when all of them have."""
+    """Fetch several pages, each with its own status. The call fails only if all of them fail."""
     pages: list[Mapping[str, Any]] = [{} for _ in asked]
     failures: list[ToolError] = []
     free = anyio.Semaphore(MAX_CONCURRENT)
@@ -171,7 +174,7 @@ async def _read_content(
 
 
 def truncate_text(text: str, most: int) -> str:
-    """The first paragraphs that fit."""
+    """Return the first paragraphs that fit, with a note about the rest."""
     end = text.rfind("\n\n", most // 2, most)
     end = end if end > 0 else text.rfind("\n", most // 2, most)
     end = end if end > 0 else most
@@ -179,7 +182,7 @@ def truncate_text(text: str, most: int) -> str:
 
 
 def instruction_notes(passages: int) -> Sequence[str]:
-    """What has to be said of passages of a page that speak to a model."""
+    """Return notes about passages of a page that address a model."""
     if not passages:
         return ()
     return (

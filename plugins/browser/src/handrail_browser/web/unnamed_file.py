@@ -7,7 +7,7 @@ from typing import IO
 
 
 def create_unnamed_file(data: bytes) -> IO[bytes]:
-    """The content as a file without a name, to be read from its beginning."""
+    """Create a file without a name that has this content, positioned at its beginning."""
     file = tempfile.TemporaryFile()
     file.write(data)
     file.seek(0)

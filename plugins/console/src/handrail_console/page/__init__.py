@@ -1,4 +1,4 @@
-"""The page: HTML, style and script of our own, in one piece, and what a browser is told about it."""
+"""Page of the console: HTML, style and script of our own in one piece, and its response headers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _read_resource(name: str) -> str:
 
 
 def _hash_source(text: str) -> str:
-    """How a policy names a script or a style that stands in the page."""
+    """Return the source expression by which a content security policy allows an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -186,8 +186,8 @@ def _find_active_id(windows: Sequence[Window]) -> str | None:
 async def open_focus_restorer(context: ServiceContext) -> FocusRestorer:
     """Create the service for one session.
 
-    Active only on Linux desktops that are not private: only an X server reports open menus, which restoring the focus
-    must not close.
+    It is active only on Linux desktops that are not private, if `give_back` is configured: only an X server reports
+    open menus, which restoring the focus must not close.
     """
     hands: InputDriver = await context.service("hands")
     wanted = context.config.give_back if isinstance(context.config, GuiConfig) else GuiConfig().give_back

@@ -37,8 +37,8 @@ class ElementBranch:
 def format_elements(elements: Iterable[Element], *, only: Collection[str] | None = None) -> str:
     """Format the elements, or only those whose ids are in `only`, one space deeper per level of nesting, at most four.
 
-    Neighbours without children share a line if they have the same role or are side by side, as do the children that
-    fill a bar or a row: `e7 tool bar "Main": e8 button "New", e9 "Open"`. An element without a role has that of the one
+    Neighbors without children share a line if they have the same role or are side by side, as do the children that fill
+    a bar or a row: `e7 tool bar "Main": e8 button "New", e9 "Open"`. An element without a role has that of the one
     before. A semicolon starts a new row on the screen.
     """
     return "\n".join(_format_branches(_filter_branches(_build_branches(elements), only), 0))

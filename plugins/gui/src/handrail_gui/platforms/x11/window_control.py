@@ -134,7 +134,7 @@ def place_in_layout(client: X11Client, window: str, layout: str) -> PlacementRes
 
 
 def _restore_to_normal(client: X11Client, window: str) -> None:
-    """Restore a window to normal: minimized or maximized, it has no position of its own. It may be both."""
+    """Restore a window to normal; it may be both minimized and maximized, and then has no position of its own."""
     for _ in range(2):
         if _current_state(client, window) in (None, "normal") or not restore_window(client, window):
             return
