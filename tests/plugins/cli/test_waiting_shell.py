@@ -100,6 +100,14 @@ async def test_bytes_that_are_no_text_arrive_as_they_are(warm: Run) -> None:
     assert result["stdout"].split() == ["61", "ff", "c3", "62"]
 
 
+@pytest.mark.parametrize("arguments", [{"command": "echo \ud800"}, {"command": "cat", "stdin": "\ud800"}])
+async def test_half_a_surrogate_pair_is_refused(folder: Path, arguments: dict[str, str]) -> None:
+    async with handrail.open(cwd=folder, confirm=yes, sandbox={"use": ["none"]}) as session:
+        result = await session.call("execute_cli", arguments)
+    assert result.error_code == "invalid_arguments"
+    assert "half of a surrogate pair" in result["error"]["message"]
+
+
 async def test_it_obeys_what_the_session_has_changed(warm: Run, folder: Path) -> None:
     (folder / "sub").mkdir()
     await warm("export SEEN=1; cd sub")

@@ -119,7 +119,7 @@ async def prepare_launch(
         command.command if step is None else step.text,
         folder,
         environment,
-        stdin=None if command.stdin is None else command.stdin.encode(),
+        stdin=None if command.stdin is None else command.stdin.encode(errors="surrogateescape"),
         fed=command.background or (answered and command.stdin is None),
         terminal=terminal,
         keeps=keeps,

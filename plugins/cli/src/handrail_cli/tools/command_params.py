@@ -24,7 +24,7 @@ def _check_terminal_size(pty: str | None) -> str | None:
 
 def _check_command_length(command: str) -> str:
     try:
-        size = len(command.encode())
+        size = len(command.encode(errors="surrogateescape"))
     except UnicodeEncodeError as exc:
         raise ValueError(
             f"it holds {command[exc.start]!r} at {exc.start}, half of a surrogate pair, which no program can be given"
@@ -38,7 +38,7 @@ def _check_command_length(command: str) -> str:
 
 def _check_encodable(stdin: str | None) -> str | None:
     try:
-        (stdin or "").encode()
+        (stdin or "").encode(errors="surrogateescape")
     except UnicodeEncodeError as exc:
         raise ValueError(f"it holds {exc.object[exc.start]!r} at {exc.start}, half of a surrogate pair") from None
     return stdin
