@@ -20,7 +20,7 @@ HEAD = """# Every public name
 
 Made from the code by `make docs`. What plugins and hosts import is a name of `handrail`: `from handrail import Session, tool`. Errors have a page
 of their own ([Every error](error-codes.md)), and so have events ([Every event](events.md)). What is meant for tests is in `handrail.testing`
-([Testing a plugin](plugins/testing.md)). Names that begin with `_`, and modules that do, are nobody's but Handrail's.
+([Test a plugin](plugins/testing.md)). Names that begin with `_`, and modules that do, are nobody's but Handrail's.
 """
 # The subject of names whose module stands alone.
 TOP = "At the top"
