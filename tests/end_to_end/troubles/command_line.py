@@ -21,7 +21,7 @@ def an_option_is_misspelled(place: Place) -> Met:
 
 
 def a_name_is_left_out(place: Place) -> Met:
-    """What a command needs is left out."""
+    """An argument of a command is missing."""
     return place.handrail("call")
 
 
@@ -46,6 +46,6 @@ def an_argument_is_misspelled(place: Place) -> Met:
 
 
 def nobody_can_be_asked(place: Place) -> Met:
-    """A question, and nobody to answer it."""
+    """Nobody can answer the approval prompt."""
     given = '{"file_path": ".envrc", "content": "hello"}'
     return place.handrail("call", "write_file", "--args", given, plugins="files")

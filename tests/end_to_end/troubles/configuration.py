@@ -16,7 +16,7 @@ def a_value_is_misspelled(place: Place) -> Met:
 
 
 def a_value_is_of_another_type(place: Place) -> Met:
-    """A value is of another type."""
+    """A value has the wrong type."""
     return place.handrail("config", config='workspace = "."\n')
 
 
@@ -31,7 +31,7 @@ def a_key_of_a_plugin_is_misspelled(place: Place) -> Met:
 
 
 def a_table_is_of_no_plugin(place: Place) -> Met:
-    """A table is of a plugin that is not installed."""
+    """A table belongs to a plugin that is not installed."""
     return place.handrail("tools", config='[plugins.clii]\nprompt = "x"\n', plugins="cli")
 
 
@@ -41,17 +41,17 @@ def a_backend_is_misspelled(place: Place) -> Met:
 
 
 def a_rule_names_no_tool(place: Place) -> Met:
-    """A rule names a tool that is not there."""
+    """A rule names a tool that does not exist."""
     return place.handrail("tools", config='[[policy.rules]]\ntool = "execute_cl"\ndecision = "deny"\n', plugins="cli")
 
 
 def the_file_is_not_there(place: Place) -> Met:
-    """The file is not there."""
+    """The configuration file does not exist."""
     return place.handrail("config", "--config", "mine.toml")
 
 
 def the_file_cannot_be_read(place: Place) -> Met:
-    """The file may not be read."""
+    """The configuration file cannot be read."""
     place.file("handrail.toml", "").chmod(0)
     # Root may read all; a user in a namespace may not, whoever runs this.
     user = (
@@ -72,14 +72,14 @@ def the_file_cannot_be_read(place: Place) -> Met:
 
 
 def a_variable_is_misspelled(place: Place) -> Met:
-    """A variable of the environment is misspelled."""
+    """An environment variable is misspelled."""
     return place.handrail("config", HANDRAIL_MOD="plan")
 
 
 def the_folder_is_not_trusted(place: Place) -> Met:
-    """A project's file does not count.
+    """A project's configuration is ignored.
 
-    A project's file may loosen nothing until a person trusts its folder: whoever wrote the project wrote the file.
+    A project's `handrail.toml` cannot relax security settings until a person trusts its folder, because the author of the project wrote the file.
     """
     place.file("handrail.toml", 'mode = "permissive"\n')
     return place.handrail("call", "get_action_history")

@@ -12,7 +12,7 @@ WAIT = ("call", "wait", "--args", '{"seconds": 0.1}')
 
 
 def the_port_is_taken(place: Place) -> Met:
-    """The port is taken."""
+    """The port is in use."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         place.shown[port] = "8000"
@@ -20,7 +20,7 @@ def the_port_is_taken(place: Place) -> Met:
 
 
 def the_port_of_the_console_is_taken(place: Place) -> Met:
-    """The port of the console is taken."""
+    """The console's port is in use."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         place.shown[port] = "7348"
@@ -28,7 +28,7 @@ def the_port_of_the_console_is_taken(place: Place) -> Met:
 
 
 def the_home_is_read_only(place: Place) -> Met:
-    """The home is read-only."""
+    """The home folder is read-only."""
     state = str(place.state)
     return place.handrail(*WAIT, inside=(*INSIDE, "--ro-bind", state, state, "--"))
 
@@ -41,7 +41,7 @@ def the_disk_is_full(place: Place) -> Met:
 
 
 def anybody_can_write_the_home(place: Place) -> Met:
-    """Handrail's own folder can be written by anybody."""
+    """Every user can write to Handrail's folder."""
     place.state.chmod(0o777)
     return place.handrail("config")
 
@@ -56,7 +56,7 @@ def there_is_no_sandbox(place: Place) -> Met:
 def the_sandbox_may_not_be_made(place: Place) -> Met:
     """There is no sandbox in a container.
 
-    bubblewrap is there, but nobody may make the namespaces that it needs."""
+    bubblewrap is installed, but the container does not permit the namespaces that it needs."""
     return place.handrail(
         *CHANGES, plugins="cli", inside=("bwrap", "--unshare-user", "--disable-userns", *INSIDE[1:], "--")
     )
@@ -69,7 +69,7 @@ def the_file_of_a_client_is_broken(place: Place) -> Met:
 
 
 def a_server_does_not_start(place: Place) -> Met:
-    """An MCP server of the configuration does not start."""
+    """A configured MCP server does not start."""
     return place.handrail("tools", config='[mcp.servers.docs]\ncommand = ["docs-server"]\n', plugins="mcp")
 
 

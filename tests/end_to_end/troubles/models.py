@@ -16,12 +16,12 @@ LITELLM = str(Path(sys.prefix) / "litellm")
 
 
 def there_is_no_key(place: Place) -> Met:
-    """There is no key."""
+    """There is no API key."""
     return place.handrail("run", "count the files", plugins="adk")
 
 
 def the_key_is_wrong(place: Place) -> Met:
-    """The key is wrong."""
+    """The API key is wrong."""
     with serving() as gemini:
         return _run(place, gemini.url, key="AIza-a-wrong-one")
 
@@ -41,12 +41,12 @@ def there_is_no_network(place: Place) -> Met:
 
 
 def a_model_that_sees_has_no_address(place: Place) -> Met:
-    """A model that is to see has no address."""
+    """A vision model has no address."""
     return _observe(place, "ui_tars", "")
 
 
 def the_key_of_a_model_that_sees_is_wrong(place: Place) -> Met:
-    """The key of a model that is to see is wrong."""
+    """The API key of a vision model is wrong."""
     with site.serving(site.Site()) as models:
         refused = site.Answer('{"error": {"message": "Incorrect API key provided"}}', 401)
         models.pages["/v1/chat/completions"] = refused
@@ -70,12 +70,12 @@ def a_package_is_lacking_for_the_model(place: Place) -> Met:
 
 
 def there_is_no_key_for_a_model_of_others(place: Place) -> Met:
-    """There is no key for a model of another service."""
+    """There is no API key for a model of another service."""
     return place.handrail("run", "count the files", "--model", "openai/gpt-5", plugins="adk", PYTHONPATH=LITELLM)
 
 
 def the_key_for_a_model_of_others_is_wrong(place: Place) -> Met:
-    """The key for a model of another service is wrong."""
+    """The API key for a model of another service is wrong."""
     with site.serving(site.Site()) as models:
         refused = {"message": "Incorrect API key provided: sk-a-wr*ng-one", "code": "invalid_api_key"}
         models.pages["/v1/chat/completions"] = site.Answer(json.dumps({"error": refused}), 401)
@@ -86,7 +86,7 @@ def the_key_for_a_model_of_others_is_wrong(place: Place) -> Met:
 
 
 def the_recorded_model_is_not_there(place: Place) -> Met:
-    """The recording of a model is not there."""
+    """A model script does not exist."""
     return place.handrail("run", "count the files", "--model", "script:answers.yaml", plugins="adk")
 
 

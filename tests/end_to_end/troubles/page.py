@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: what a new user may run into, as it happens for real; `python -m tests.end_to_end.troubles.page` writes it."""
+"""docs/troubleshooting.md: errors that new users meet, reproduced for real; `python -m tests.end_to_end.troubles.page` writes it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.end_to_end.troubles.place import Met, Place
 PAGE = Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 CHAPTERS = (command_line, configuration, plugins, screens, models, machine)
 
-HEAD = """# When something goes wrong
+HEAD = """# Troubleshooting
 
-Each message below is what the program says, made by running into it; a test does that anew. Look for words of yours. What goes
-wrong is told in one line on stderr, `Error:`, and how to cure it there or after `Hint:`. The exit code is 1 where something failed, 2
-where the command was not understood. In Python the same is raised as a `HandrailError` with its `hint`, and a tool's result has both in
-`error.message`. `handrail doctor` looks for what is missing before you run into it, and `handrail --debug …` shows the traceback.
+The messages below are actual output of the program; a test reproduces each of them. Search this page for words of your message. A failure prints
+one line on stderr that begins with `Error:`, and the remedy there or after `Hint:`. The exit code is 1 if something failed, 2 if the command
+line is invalid. In Python the same error is raised as a `HandrailError` with its `hint`, and a tool's result has both in `error.message`.
+`handrail doctor` checks what is missing in advance, and `handrail --debug …` shows the traceback.
 """
 
 

@@ -17,7 +17,7 @@ def there_is_no_screen(place: Place) -> Met:
 
 
 def the_screen_is_not_there(place: Place) -> Met:
-    """DISPLAY names a screen that is not there."""
+    """DISPLAY names a screen that does not exist."""
     return place.handrail("call", "window_list", plugins="gui", DISPLAY=":9777")
 
 
@@ -29,12 +29,12 @@ def the_screen_does_not_answer(place: Place) -> Met:
 
 
 def a_private_desktop_lacks_programs(place: Place) -> Met:
-    """A private desktop lacks its programs."""
+    """Programs that a private desktop needs are missing."""
     return place.handrail("call", "window_list", "--desktop", "private", plugins="gui", PATH=place.programs("bash"))
 
 
 def the_desktop_is_not_there(place: Place) -> Met:
-    """A desktop of that name was not started."""
+    """No desktop of that name is running."""
     return place.handrail("call", "window_list", "--desktop", "work", plugins="gui")
 
 
