@@ -191,7 +191,10 @@ class SessionPolicy:
         tool = invocation.tool
         if tool.names_files or tool.confinable:
             await self._find_folders(invocation)
-        judging = _drop_moved_roots(await self._with_sandbox() if tool.confinable else self.judging)
+        judging = await self._with_sandbox() if tool.confinable else self.judging
+        if tool.effects:
+            # Looking along the roots' paths takes a quarter of the time of a call that touches nothing.
+            judging = _drop_moved_roots(judging)
         if (tool.inputs or tool.feeds) and (focus := await self._focus(invocation)) is not None:
             judged = any(seat.evaluator.reads_commands for seat in seats)
             judging = replace(judging, focus=replace(focus, judged=judged))
