@@ -77,7 +77,7 @@ class SourceModule:
 
     @property
     def import_node(self) -> str:
-        """What the module counts as in import cycles: its directory, or itself at the top of core."""
+        """The node of the module in import cycles: its directory, or the module itself at the top of core."""
         return self.name if self.directory == LAYERED_AT_TOP else self.directory
 
     @property

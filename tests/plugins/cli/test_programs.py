@@ -17,8 +17,8 @@ def words(line: str, *unsure: int) -> list[ShellWord]:
     return [ShellWord(None if n in unsure else text, text, (0, 0)) for n, text in enumerate(shlex.split(line))]
 
 
-def of(line: str) -> ProgramUse:
-    found = match_command_line(words(line))
+def of(line: str, *unsure: int, fed: str | None = None) -> ProgramUse:
+    found = match_command_line(words(line, *unsure), fed=fed)
     assert found is not None, line
     return found
 
@@ -200,9 +200,9 @@ def test_a_program_without_a_row_is_not_known() -> None:
 
 
 def test_a_word_that_may_turn_out_an_option_is_unknown_save_where_no_option_does_more() -> None:
-    assert match_command_line(words("sort X", 1)).unknown == 1  # type: ignore[union-attr]
-    assert match_command_line(words("sort -- X", 2)).unknown is None  # type: ignore[union-attr]
-    assert match_command_line(words("cat X", 1)).unknown is None  # type: ignore[union-attr]
+    assert of("sort X", 1).unknown == 1
+    assert of("sort -- X", 2).unknown is None
+    assert of("cat X", 1).unknown is None
 
 
 def test_roles_say_what_a_command_names() -> None:
@@ -313,9 +313,9 @@ def test_nothing_hides_in_what_looks_like_text(language: str, code: str) -> None
 
 
 def test_code_on_standard_input_is_looked_at_where_it_stands_in_the_line() -> None:
-    assert match_command_line(words("python3"), fed="print(1)").kind == "reads"  # type: ignore[union-attr]
-    assert match_command_line(words("python3 -"), fed="import socket").kind == "dangerous"  # type: ignore[union-attr]
-    assert [one.code for one in match_command_line(words("bash -s"), fed="rm x").inner] == ["rm x"]  # type: ignore[union-attr]
+    assert of("python3", fed="print(1)").kind == "reads"
+    assert of("python3 -", fed="import socket").kind == "dangerous"
+    assert [one.code for one in of("bash -s", fed="rm x").inner] == ["rm x"]
 
 
 MORE = [
@@ -500,5 +500,5 @@ def test_what_an_eval_would_take_apart_is_not_a_name() -> None:
 
 
 def test_a_comparison_of_numbers_computes_only_within_double_brackets() -> None:
-    assert match_command_line(words("[ N -gt 3 ]", 1)).unknown is None  # type: ignore[union-attr]
-    assert match_command_line(words("[[ N -gt 3 ]]", 1)).unknown is not None  # type: ignore[union-attr]
+    assert of("[ N -gt 3 ]", 1).unknown is None
+    assert of("[[ N -gt 3 ]]", 1).unknown is not None

@@ -116,12 +116,12 @@ class ApprovalQueue(Protocol):
     def answer(self, ids: str | Iterable[str], answer: Answer) -> None:
         """Answer one question about a call, or several together; all of them or none.
 
-        Raises `NotFound` for a question that is not open, `InvalidArguments` for an answer that is none.
+        Raises `NotFound` for a question that is not open, `InvalidArguments` for an invalid answer.
         """
         ...
 
     def given(self, id: str) -> object:
-        """How an open question was answered elsewhere; None when it was not."""
+        """Return the answer that an open question got elsewhere, or None if it got none."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a handler is given beside its parameters, as the contract of tools knows it."""
+"""Base of the context that a handler is given beside its parameters."""
 
 from __future__ import annotations
 

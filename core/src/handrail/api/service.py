@@ -101,7 +101,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How to make a service: opened on first use, one for each process, desktop or session, closed with it.
+    """Recipe for a service, which is opened on first use, one for each process, desktop or session, closed with it.
 
     `open` is given a `handrail.ServiceContext`, `examine` a `handrail.Session`.
     `missing` says what it lacks on this machine, with the cure, without opening anything; `examine` looks at what

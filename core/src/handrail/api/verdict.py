@@ -285,7 +285,7 @@ class KeyboardTarget:
 
 
 class UntrustedText(Protocol):
-    """What third parties told a session."""
+    """Text that a session got from third parties."""
 
     def opinion(
         self, invocation: Invocation, opinions: Sequence[Opinion], judging: EvaluationContext

@@ -27,7 +27,7 @@ class NoSettings(BaseModel):
 
 
 class NetworkAccess(Protocol):
-    """What the configuration says of networks, under `[network]`."""
+    """Settings of `[network]`."""
 
     @property
     def allow_private(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ HANDLE_ARGUMENT = "artifact"
 
 
 class ArtifactContext(CallContext, Protocol):
-    """What tools for artifacts use of a call's context."""
+    """Context of a call as tools for artifacts use it."""
 
     @property
     def artifacts(self) -> CallArtifacts: ...

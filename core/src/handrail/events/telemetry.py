@@ -101,9 +101,9 @@ def create_tracer(
     environment: Mapping[str, str],
     kept: Callable[[Any], Any],
 ) -> CallTracer | None:
-    """What makes spans for the session of this id: where it is turned on, or the program that Handrail is part of has set up a tracer provider.
+    """Return the tracer of a session's calls; None if tracing is neither on nor set up by the host program.
 
-    `settings` gives those that hold now. `kept` takes out of a value the secrets that calls were given.
+    `settings` returns the current settings. `kept` redacts from a value the secrets that calls were given.
     """
     wanted = settings().enabled
     if importlib.util.find_spec("opentelemetry") is None:

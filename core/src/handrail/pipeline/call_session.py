@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from handrail.policy.session_policy import PolicyRuntime, PolicySession
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from handrail.api.approval import Confirmer
     from handrail.api.call import Invocation
     from handrail.api.context import CallContext
     from handrail.api.desktop import Desktop
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from handrail.api.verdict import Verdict, View
     from handrail.approval.broker import ApprovalBroker
     from handrail.artifacts.store import ArtifactStore
-    from handrail.config.settings import Settings
     from handrail.desktop.recent_agent_input import AgentInputRecord
     from handrail.events.live_output import LiveOutputWriter
     from handrail.events.telemetry import CallTracer
@@ -32,17 +32,13 @@ if TYPE_CHECKING:
     from handrail.sandbox.confinement import Confinement
     from handrail.sandbox.quarantine import HostRun
     from handrail.sandbox.selection import SandboxChoice
-    from handrail.sanitize.provenance import ProvenanceTracker
     from handrail.tools.session_tools import SessionTools
-    from handrail.undo.call_changes import CallChanges
     from handrail.workers.host_programs import HostPrograms
 
 
-class CallRuntime(Protocol):
-    """What the stages use of a session's runtime."""
+class CallRuntime(PolicyRuntime, Protocol):
+    """Runtime of a session as the stages of a call use it."""
 
-    @property
-    def environment(self) -> Mapping[str, str]: ...
     @property
     def cwd(self) -> Path: ...
     @property
@@ -52,29 +48,17 @@ class CallRuntime(Protocol):
     async def sandbox(self) -> SandboxChoice: ...
 
 
-class CallSession(Protocol):
-    """What the stages use of a `Session`, where each member is described."""
+class CallSession(PolicySession, Protocol):
+    """Session as the stages of a call use it; `Session` describes each member."""
 
     @property
     def runtime(self) -> CallRuntime: ...
     @property
     def id(self) -> str: ...
     @property
-    def settings(self) -> Settings: ...
-    @property
-    def cwd(self) -> Path: ...
-    @property
-    def environment(self) -> Mapping[str, str]: ...
-    @property
-    def workspace(self) -> tuple[Path, ...]: ...
-    @property
-    def temporary(self) -> Path | None: ...
-    @property
     def by_hand(self) -> bool: ...
     @property
     def closed(self) -> bool: ...
-    @property
-    def confirmer(self) -> Confirmer | None: ...
 
     # Its parts
 
@@ -96,10 +80,6 @@ class CallSession(Protocol):
     def secrets(self) -> SessionSecrets: ...
     @property
     def artifacts(self) -> ArtifactStore: ...
-    @property
-    def intake(self) -> ProvenanceTracker: ...
-    @property
-    def changes(self) -> CallChanges: ...
     @property
     def recorder(self) -> CallRecorder: ...
     @property

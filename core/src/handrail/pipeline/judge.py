@@ -22,8 +22,7 @@ async def judge_call(session: CallSession, running: CallTask, invocation: Invoca
         invocation, verdict = await observe_and_evaluate(session, invocation, session.court.judge)
         running.invocation = invocation
     running.verdict = verdict
-    if session.bus.listening and verdict.decision is Decision.ALLOW:
-        session.bus.publish(Scheduled(invocation.call_id, invocation.tool.name))
+    _announce_if_allowed(session, invocation, verdict)
     return invocation, verdict
 
 
@@ -35,8 +34,7 @@ async def approve_call(
 
     invocation, verdict = await confirm_call(session, invocation, verdict)
     running.invocation, running.verdict = invocation, verdict
-    if session.bus.listening and verdict.decision is Decision.ALLOW:
-        session.bus.publish(Scheduled(invocation.call_id, invocation.tool.name))
+    _announce_if_allowed(session, invocation, verdict)
     return invocation, verdict
 
 
@@ -88,3 +86,9 @@ def publish_verdict(session: CallSession, invocation: Invocation, verdict: Verdi
     if session.bus.listening:
         session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
     return verdict
+
+
+def _announce_if_allowed(session: CallSession, invocation: Invocation, verdict: Verdict) -> None:
+    """Publish that the call will run as soon as nothing it uses is in use."""
+    if session.bus.listening and verdict.decision is Decision.ALLOW:
+        session.bus.publish(Scheduled(invocation.call_id, invocation.tool.name))

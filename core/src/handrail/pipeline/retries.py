@@ -159,7 +159,7 @@ def _host_retry_verdict(verdict: Verdict, refusal: str) -> Verdict:
         reach=None,
         hosts=(),
         rule="sandbox:denied",
-        reasons=(Reason("sandbox_denied", f"a yes runs it again, on the host: {refusal}"), *verdict.reasons),
+        reasons=(Reason("sandbox_denied", f"if approved, it runs again, on the host: {refusal}"), *verdict.reasons),
         remember=None,
         grantable=False,
         narrowed=(),

@@ -1,4 +1,4 @@
-"""What a result says of the sandbox that its call ran in."""
+"""Notes in a result about the sandbox that its call ran in."""
 
 from __future__ import annotations
 

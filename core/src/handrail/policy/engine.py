@@ -1,8 +1,8 @@
-"""How a verdict is made: what people have said about calls, by rules and grants, meets the evaluators' opinions.
+"""Verdicts: the combination of rules, grants and the evaluators' opinions.
 
-For each part of a call, the rule with the highest rank that speaks of it answers (tier, then priority, then strictness). One part that is
-denied denies the call, one that is asked about asks, and an allow needs every part allowed or harmless. Where rules and grants leave it open, the
-strictest suggestion counts. No answer goes below a floor, save of a rule of a person that names it; then the mode maps what came out.
+For each subcommand of a call, the matching rule with the highest rank decides (tier, then priority, then strictness). One denied subcommand denies
+the call, one that needs approval makes the call need it, and an allow needs every subcommand allowed or harmless. Where no rule or grant matches,
+the strictest suggestion decides. No decision goes below a floor, unless a rule of the user's own lifts it; the mode then maps the decision.
 """
 
 from __future__ import annotations

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from handrail.api.call import Invocation, list_argument_paths
 from handrail.api.secret_refs import find_secret_names, has_secret_ref, normalize_secret_name
 from handrail.api.tool import Input, Run, Send, Tool
 from handrail.api.verdict import Decision, EvaluationContext, Evaluator, Opinion, Reason
+from handrail.net import urls
+from handrail.net.allowed_hosts import is_loopback
 from handrail.net.hostnames import is_same_or_subdomain
 from handrail.text import make_visible
-
-LOOPBACK_HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 class SecretsEvaluator(Evaluator):
@@ -42,17 +40,17 @@ def _find_objection(name: str, invocation: Invocation, judging: EvaluationContex
     """Return why the call may not have the secret without approval; None if it may."""
     sites = judging.secret_sites.get(normalize_secret_name(name), ())
     effects = invocation.tool.effects
-    urls = [
+    named = [
         url
         for effect in effects
         if isinstance(effect, Send)
         for url in list_argument_paths(invocation.argument(effect))
     ]
     if not sites or any(isinstance(effect, Run) for effect in effects):
-        places = ", ".join(make_visible(_host_of(url)) for url in urls) or invocation.tool.name
+        places = ", ".join(make_visible(urls.find_url_place(url)) for url in named) or invocation.tool.name
         return f"it gives the secret {name!r} to {places}, which [secrets.sites] does not list for it"
-    if urls:
-        return next((why for url in urls if (why := _find_url_objection(name, url, sites)) is not None), None)
+    if named:
+        return next((why for url in named if (why := _find_url_objection(name, url, sites)) is not None), None)
     # A tool that types into web pages checks the page's own address when it types.
     if any(isinstance(effect, Input) and effect.what == "page" for effect in effects):
         return None
@@ -62,16 +60,11 @@ def _find_objection(name: str, invocation: Invocation, judging: EvaluationContex
 
 
 def _find_url_objection(name: str, url: str, sites: tuple[str, ...]) -> str | None:
-    host = _host_of(url)
-    if not any(is_same_or_subdomain(host, site) for site in sites):
-        return f"it sends the secret {name!r} to {make_visible(host)}; [secrets.sites] lists {', '.join(sites)} for it"
-    if not url.lower().startswith("https://") and host not in LOOPBACK_HOSTS:
-        return f"it sends the secret {name!r} to {make_visible(host)} over an unencrypted connection"
+    # Read as the call will be made: another reading could find another host.
+    found = urls.evaluate_url(url)
+    shown = make_visible(found.host)
+    if not any(is_same_or_subdomain(found.host.removesuffix("."), site.lower()) for site in sites):
+        return f"it sends the secret {name!r} to {shown}; [secrets.sites] lists {', '.join(sites)} for it"
+    if found.scheme != "https" and not is_loopback(found.host):
+        return f"it sends the secret {name!r} to {shown} over an unencrypted connection"
     return None
-
-
-def _host_of(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").removesuffix(".")
-    except ValueError:
-        return ""

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class PolicyRuntime(LintContext, Protocol):
-    """What judging uses of a session's runtime."""
+    """Runtime of a session as the judgment of calls uses it."""
 
     @property
     def judging(self) -> EvaluationContext: ...
@@ -67,7 +67,7 @@ class SecretFinder(Protocol):
 
 
 class PolicySession(Protocol):
-    """A session, as far as its calls are judged by it."""
+    """Session as the judgment of its calls uses it."""
 
     @property
     def runtime(self) -> PolicyRuntime: ...

@@ -1,4 +1,4 @@
-"""What a service of a plugin may use when it opens."""
+"""Context that a plugin's service is given when it opens."""
 
 from __future__ import annotations
 

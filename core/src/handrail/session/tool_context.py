@@ -82,7 +82,7 @@ class ToolContext(CallContext):
 
     @property
     def artifacts(self) -> CallArtifacts:
-        """Where results that are too long to show are kept."""
+        """Store of results that are too long to show."""
         tool = self.invocation.tool
         return self.session.artifacts.of_call(self.call_id, tool.name, trusted=tool.trusted)
 
@@ -219,7 +219,7 @@ class ToolContext(CallContext):
             if self.session.secrets.forms:
                 text = self.session.secrets.streamed(self.call_id, stream, text)
             if not text:
-                # All of it may be the beginning of a secret, and is told when more has come.
+                # All of it may be the beginning of a secret, and is published with what follows.
                 return
             shown = text if self.invocation.tool.trusted else clean_text(text, foreign=False).text
             self.session.bus.publish(Output(self.call_id, stream, shown))

@@ -31,7 +31,7 @@ class RecordedSession(Protocol):
 
 
 class BuiltinContext(CallContext, Protocol):
-    """What these tools use of a call's context."""
+    """Context of a call as these tools use it."""
 
     @property
     def session(self) -> RecordedSession: ...

@@ -34,7 +34,7 @@ class ListedTool:
 
 
 class ToolRuntime(Protocol):
-    """What the tools of a session use of its runtime."""
+    """Runtime of a session as its tools use it."""
 
     @property
     def platform(self) -> str: ...

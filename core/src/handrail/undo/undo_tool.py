@@ -34,7 +34,7 @@ class UndoSession(Protocol):
 
 
 class UndoContext(CallContext, Protocol):
-    """What the tool uses of a call's context."""
+    """Context of a call as the tool uses it."""
 
     @property
     def session(self) -> UndoSession: ...

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BackendSwitcher:
-    """How the calls of one session see. `now` is what a call that begins now is given; `running` gives the ids of calls under way."""
+    """Vision of one session's calls. `now` is given to a call that begins now; `running` has the ids of running calls."""
 
     def __init__(self, vision: Vision, running: Iterable[str], bus: EventBus) -> None:
         self.now = vision

@@ -30,7 +30,7 @@ class TextPiece:
 
     @property
     def end(self) -> float:
-        """Where it surely reaches to."""
+        """The coordinate that it certainly reaches."""
         return self.x + len(self.text) * self.size * NARROW
 
 

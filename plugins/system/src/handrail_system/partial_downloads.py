@@ -50,7 +50,7 @@ class PartFile:
 
     @property
     def folder(self) -> Path:
-        """Where it is kept."""
+        """The file that holds it."""
         return self._path.parent
 
     def begin(self, version: PartVersion | None) -> None:

@@ -1,1 +1,1 @@
-"""What every platform's tree has in common: the interface of the service, roles, and how a tree is worded."""
+"""Parts that the trees of all platforms share: the interface of the service, roles, and the text of a tree."""

@@ -36,7 +36,7 @@ class ShellStart:
     bash: str
     """Absolute path of the shell."""
     script: str
-    """What the shell is to run with a command and its folder as arguments."""
+    """The script that the shell runs, with a command and its folder as arguments."""
     environment: Mapping[str, str]
     keeps: bool
     """True if the shell writes what it leaves to the descriptor STATE."""
