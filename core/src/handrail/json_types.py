@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -56,6 +57,17 @@ def count_values(value: object, most: int) -> int:
                 break
             waiting += [item for item in _iter_children(held) if is_object(item) or is_list(item)]
     return count
+
+
+def has_non_finite_number(value: object) -> bool:
+    """Return True if a number in the value is NaN or infinite, which JSON cannot express. Iterative, as `is_nested_deeper`."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            return True
+        waiting += _iter_children(item)
+    return False
 
 
 def iter_integers(value: object) -> Iterator[int]:

@@ -31,7 +31,7 @@ from handrail.api import schema
 from handrail.api.context import CallContext
 from handrail.api.model_families import Variation, check_families
 from handrail.errors import InvalidArguments, PluginError
-from handrail.json_types import count_values
+from handrail.json_types import count_values, has_non_finite_number
 from handrail.nested_dict import Bag
 
 if TYPE_CHECKING:
@@ -347,6 +347,8 @@ class Tool:
             raise build_invalid_arguments(self.name, self.params, exc) from exc
 
     def _fitting(self, args: Mapping[str, Any], given: ExternalSchema) -> BaseModel:
+        if has_non_finite_number(args):
+            raise InvalidArguments(f"{self.name}: NaN and infinite numbers are not JSON; nothing was run")
         if problems := given.problems(args):
             raise _build_misfit_error(self.name, problems)
         return schema.ExternalArguments.model_construct(args=dict(args))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -65,6 +67,17 @@ async def test_the_question_names_server_tool_and_arguments(web: str) -> None:
     shown = asked[0].confirmation
     assert (shown.kind, shown.server, shown.tool, shown.args) == ("mcp", "docs", "add", {"a": 1, "b": 1})
     assert [option.label for option in asked[0].grants][-1] == "every tool of the server docs"
+
+
+@pytest.mark.parametrize("args", [{"a": math.nan, "b": 1}, {"a": 1, "b": 1, "more": [{"x": -math.inf}]}])
+async def test_numbers_that_json_lacks_are_refused_before_anybody_is_asked(web: str, args: dict[str, Any]) -> None:
+    """The server would get null in their place, which is not what the question shows."""
+    confirm, asked = deciding(Answer(Choice.ONCE))
+    async with using({"docs": at(web)}, confirm=confirm) as session:
+        result = await session.call("mcp_docs_add", args)
+    assert result.error_code == "invalid_arguments"
+    assert "not JSON" in result["error"]["message"]
+    assert asked == []
 
 
 async def test_a_picture_is_media_and_a_failure_is_an_error(web: str) -> None:
